@@ -49,10 +49,5 @@ class Guard(ast.NodeTransformer):
 
 def _makes_chain(statement):
     """Whether it calls `derive`."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call):
-            called = node.func
-            name = getattr(called, "id", "") or getattr(called, "attr", "")
-            if name == "derive":
-                return True
-    return False
+    called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    return any("derive" in (getattr(f, "id", ""), getattr(f, "attr", "")) for f in called)

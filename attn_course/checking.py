@@ -63,13 +63,9 @@ class Verdict:
 
 def inline_html(text: str) -> str:
     """One line of ours as HTML: `code` and *stress* as in Markdown, everything else escaped."""
-    pieces = _CODE.split(escape(text))
-    for k, piece in enumerate(pieces):
-        if k % 2:
-            pieces[k] = f"<code>{piece}</code>"
-        else:
-            pieces[k] = _STRESSED.sub(r"<em>\1</em>", piece)
-
+    pieces = _CODE.split(escape(text))  # text and code in turns
+    pieces[::2] = [_STRESSED.sub(r"<em>\1</em>", piece) for piece in pieces[::2]]
+    pieces[1::2] = [f"<code>{piece}</code>" for piece in pieces[1::2]]
     return "".join(pieces)
 
 
@@ -138,36 +134,27 @@ def judge(
         except NotYet as error:
             raise NotYet(f"{error}{_unsteady(callers)}", error.share) from None
 
-    points = 0.0
-    try:
-        message = (limit or within)(question.seconds, judged)
-        status = CORRECT
-        points = part.points
-    except NotAttempted:
-        status = NOT_ATTEMPTED
-        message = "the answer is still empty."
-    except NotYet as error:
-        status = NOT_YET
-        message = str(error)
-        points = part.points * error.share
-    except ModuleNotFoundError as error:
-        status = NOT_YET
-        message = f"this check needs {error.name}, which is not installed here."
-    except Exception as error:
-        status = NOT_YET
-        message = f"the check could not read this answer ({type(error).__name__})."
+    def verdict(status: str, message: str, share: float = 0.0) -> Verdict:
+        return Verdict(question.id, status, message, part.points * share, part.points)
 
-    return Verdict(question.id, status, message, points, part.points)
+    try:
+        return verdict(CORRECT, (limit or within)(question.seconds, judged), share=1)
+    except NotAttempted:
+        return verdict(NOT_ATTEMPTED, "the answer is still empty.")
+    except NotYet as error:
+        return verdict(NOT_YET, str(error), error.share)
+    except ModuleNotFoundError as error:
+        return verdict(NOT_YET, f"this check needs {error.name}, which is not installed here.")
+    except Exception as error:
+        return verdict(NOT_YET, f"the check could not read this answer ({type(error).__name__}).")
 
 
 def _unsteady(callers):
     """A sentence for a function that answers the same question differently each time."""
-    try:
-        steady = all(caller.steady() for caller in callers)
-    except (NotYet, NotAttempted):
-        steady = False
-
-    return "" if steady else " It also gave two different answers to the same input."
+    with contextlib.suppress(NotYet, NotAttempted):
+        if all(caller.steady() for caller in callers):
+            return ""
+    return " It also gave two different answers to the same input."
 
 
 class OutOfTime(BaseException):
@@ -256,18 +243,16 @@ class Hint:
     def __repr__(self) -> str:
         if not self.question:
             return self.lines[0]
-        text = f"Hints for {self.question}\n"
-        for k, line in enumerate(self.lines, 1):
-            text += f"  {k}. {line}\n"
-        return text + (f"({self.left} more)" if self.left else "(no more hints)")
+        lines = [f"  {k}. {line}" for k, line in enumerate(self.lines, 1)]
+        more = f"({self.left} more)" if self.left else "(no more hints)"
+        return "\n".join([f"Hints for {self.question}", *lines, more])
 
     def _repr_html_(self):
         if not self.question:
             return escape(self.lines[0])
         items = [f"<li>{inline_html(line)}</li>" for line in self.lines]
         more = f"{self.left} more: run the cell again." if self.left else "No more hints."
-        title = escape(self.question)
-        return f"<b>Hints for {title}</b><ol>{''.join(items)}</ol><i>{more}</i>"
+        return f"<b>Hints for {escape(self.question)}</b><ol>{''.join(items)}</ol><i>{more}</i>"
 
 
 def hint(question: str) -> Hint:
@@ -279,5 +264,4 @@ def hint(question: str) -> Hint:
 
     count = min(_shown[found.id] + 1, len(found.hints))
     _shown[found.id] = count
-    lines = list(found.hints[:count])
-    return Hint(found.id, lines, len(found.hints) - count)
+    return Hint(found.id, list(found.hints[:count]), len(found.hints) - count)

@@ -1,11 +1,11 @@
 """What all commands share: checked numbers, options with several values, -q, -v, errors as sentences."""
 
+import contextlib
 import io
 import logging
-import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -22,55 +22,49 @@ READER_GONE = 141  # the reader of a pipe, such as head, has closed it
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
-class WholeNumber(click.ParamType):
-    """A whole number from `low` to `high`."""
+class _Number(click.ParamType):
+    """A number that a command accepts; `bounds` says in words which ones those are."""
 
-    name = "N"
-
-    def __init__(self, low: int, high: int):
-        self.low = low
-        self.high = high
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number; raise UserError with the name of the option where it is none."""
-        try:
-            number = int(value)
-        except ValueError:
-            number = self.low - 1
-        if not self.low <= number <= self.high:
-            bounds = f"a whole number from {self.low} to {_plain(self.high)}"
-            raise UserError(f"{_option(param)} must be {bounds}, not {str(value)[:40]!r}.")
-        return number
-
-
-class PositiveNumber(click.ParamType):
-    """A number above 0 and up to `high`."""
-
-    name = "X"
-
-    def __init__(self, high: float):
-        self.high = high
+    read: type[int] | type[float]
+    allows: Callable[[float], bool]
+    bounds: str
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         """Return the number; raise UserError with the name of the option where it is none."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not 0 < number <= self.high:
-            bounds = f"a number above 0 and up to {_plain(self.high)}"
-            raise UserError(f"{_option(param)} must be {bounds}, not {str(value)[:40]!r}.")
-        return number
+        with contextlib.suppress(ValueError):
+            number = self.read(value)
+            if self.allows(number):
+                return number
+        option = max(param.opts, key=len) if param else "it"
+        raise UserError(f"{option} must be {self.bounds}, not {str(value)[:40]!r}.")
+
+
+class WholeNumber(_Number):
+    """A whole number from `low` to `high`."""
+
+    name = "N"
+    read = int
+
+    def __init__(self, low: int, high: int):
+        self.allows = lambda number: low <= number <= high
+        self.bounds = f"a whole number from {low} to {_plain(high)}"
+
+
+class PositiveNumber(_Number):
+    """A number above 0 and up to `high`."""
+
+    name = "X"
+    read = float
+
+    def __init__(self, high: float):
+        self.allows = lambda number: 0 < number <= high
+        self.bounds = f"a number above 0 and up to {_plain(high)}"
 
 
 def _plain(number):
     return f"2^{number.bit_length() - 1}" if number >= 1 << 40 else f"{number:,}"
-
-
-def _option(param):
-    return max(param.opts, key=len) if param else "it"
 
 
 class Several(click.Option):
@@ -111,29 +105,20 @@ class Command(click.Command):
 
 def loudness() -> list[click.Parameter]:
     """The options -q and -v, which set the level of the log."""
-    quiet = click.Option(
-        ["-q", "--quiet"],
-        is_flag=True,
-        expose_value=False,
-        callback=_set_level(logging.WARNING),
-        help="Print results and errors only: no progress, no summary.",
-    )
-    verbose = click.Option(
-        ["-v", "--verbose"],
-        is_flag=True,
-        expose_value=False,
-        callback=_set_level(logging.DEBUG),
-        help="Print a line for every file, and all details of an error.",
-    )
-    return [quiet, verbose]
+    quiet = "Print results and errors only: no progress, no summary."
+    verbose = "Print a line for every file, and all details of an error."
+    return [
+        _log_level(["-q", "--quiet"], logging.WARNING, quiet),
+        _log_level(["-v", "--verbose"], logging.DEBUG, verbose),
+    ]
 
 
-def _set_level(level):
+def _log_level(names, level, text):
     def callback(context: click.Context, param: click.Parameter, is_given: bool) -> None:
         if is_given:
             log.setLevel(level)
 
-    return callback
+    return click.Option(names, is_flag=True, expose_value=False, callback=callback, help=text)
 
 
 class _Lines(logging.StreamHandler):

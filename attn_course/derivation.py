@@ -1,7 +1,7 @@
 """Chains of symbolic steps: read, compared line by line, shown.
 
 A step is `(expression, reason)`; with a relation other than "=" in front it is an inequality,
-`("<=", expression, reason)`, or a limit, `("t -> oo", expression, reason)`.
+`("<=", expression, reason)`.
 The proof engine is imported when a chain is made.
 """
 
@@ -22,12 +22,10 @@ if TYPE_CHECKING:
     from attn_course.proofs.trees import Tree
 
 EQUAL = "="
-LIMIT_SECONDS = 2.0  # that SymPy may spend on a limit
 _NO_ASSUMPTIONS = {"commutative": True}
 _REASON = 300  # letters of a reason that are sent
 _PLAIN_NAME = re.compile(r"[A-Za-z]+(_?\w+)?")
 _LATEX = {"=": "=", "<=": r"\le", ">=": r"\ge", "<": r"\lt", ">": r"\gt"}
-_TENDS = {EQUAL: "tends to", "<=": "ends at or below", ">=": "ends at or above"}
 Show = Callable[[Any], str]  # writes an expression
 
 guard_cells()
@@ -57,7 +55,6 @@ class Derivation:
     unproved: list[int] = field(default_factory=list)  # steps that numbers do not refute
     everywhere: bool = True  # whether every line was shown to have a value everywhere
     proved: str = EQUAL  # how the first line compares with the last
-    limits: list[tuple] = field(default_factory=list)  # what went where on the way
     notes: list[str] = field(default_factory=list)
     domain: "Domain | None" = None
     readable: bool = True
@@ -73,10 +70,6 @@ class Derivation:
             for name in sorted(named):
                 first.setdefault(name, named[name])
         return first
-
-    @property
-    def start(self) -> Any:
-        return self.steps[0].expression
 
     @property
     def end(self) -> Any:
@@ -102,9 +95,6 @@ class Derivation:
     def together(self, show: Show = str) -> str:
         """What the chain says of its first and its last line, and for which values."""
         said = f"first line {self.proved} last line"
-        if self.limits:
-            ways = [f"{name} -> {str(target).replace('inf', 'oo')}" for name, target in self.limits]
-            said = f"first line {_TENDS[self.proved]} last line as {' and '.join(ways)}"
         ranges, values = _places(self, show)
         if ranges:
             said += f", for all {' and '.join(ranges)}"
@@ -132,7 +122,7 @@ class Derivation:
         from attn_course.latex_text import latex_of
 
         step = self.steps[k]
-        relation = _latex_of_relation(step.relation) if k else ""
+        relation = _LATEX[step.relation] if k else ""
         shown = _latex(step.expression)
         reason = latex_of(step.reason)
         if k == self.at:
@@ -152,16 +142,6 @@ def _latex(expression):
         symbol: latex_of(str(symbol)) for symbol in named if not _PLAIN_NAME.fullmatch(str(symbol))
     }
     return sp.latex(expression, symbol_names=odd)
-
-
-def _latex_of_relation(relation):
-    import sympy as sp
-
-    if relation in _LATEX:
-        return _LATEX[relation]
-    name, _, target = relation.partition(" -> ")
-    end = target.replace("oo", r"\infty")
-    return rf"\xrightarrow{{{_latex(sp.Symbol(name))}\to {end}}}"
 
 
 def _inline(expression):
@@ -229,6 +209,7 @@ def look_at(chain: Derivation) -> None:
     from attn_course.proofs import trees
     from attn_course.proofs.compare_lines import HOLDS, PARTLY, SEEN, Comparer
     from attn_course.proofs.domains import domain_of
+    from attn_course.proofs.relations import compose
 
     lines = [step.tree for step in chain.steps]
     chain.notes += _other_symbols(chain) + _undeclared(chain) + _merged(lines)
@@ -243,13 +224,14 @@ def look_at(chain: Derivation) -> None:
         return
     comparer = Comparer(chain.domain)
     for k, step in enumerate(chain.steps[1:], 1):
-        outcome = _compare(chain, lines, k, comparer)
+        outcome = comparer.compare(lines[k - 1], step.relation, lines[k])
+        together = compose(chain.proved, step.relation)
         if not outcome:
             chain.fault = outcome.sentence(f"step {k}") + _gone_without_value(chain, lines, k)
-        elif not trees.symbols(lines[k]).isdisjoint(dict(chain.limits)):
-            chain.fault = f"step {k} brings back a symbol that has gone to its limit."
-        elif not _go_on(chain, step.relation):
+        elif together is None:
             chain.fault = turned_round(f"step {k}", chain.proved, step.relation)
+        else:
+            chain.proved = together
         if chain.fault:
             chain.at = k
             return
@@ -293,51 +275,6 @@ def _merged(lines):
         if line == above:
             return [f"SymPy shows step {k} like the line above it: the two count as one line."]
     return []
-
-
-def _compare(chain, lines, k, comparer):
-    from attn_course.proofs.compare_limits import compare_limit
-    from attn_course.proofs.relations import is_limit, limit_of
-
-    before, after = lines[k - 1 : k + 1]
-    relation = chain.steps[k].relation
-    if not is_limit(relation):
-        return comparer.compare(before, relation, after)
-    name, target = limit_of(relation)
-    exact = _limit_by_sympy(chain.steps[k - 1].expression, name, target)
-    return compare_limit(before, name, target, after, comparer, exact)
-
-
-def _go_on(chain, relation):
-    """Note what is proved with one more line; False where the direction turns round."""
-    from attn_course.proofs.relations import compose, is_limit, limit_of, weakened
-
-    if is_limit(relation):
-        chain.limits.append(limit_of(relation))
-        chain.proved = weakened(chain.proved)
-        return True
-    together = compose(chain.proved, relation)
-    chain.proved = together or chain.proved
-    return together is not None
-
-
-def _limit_by_sympy(expression, name, target):
-    """The limit as a tree, or None where SymPy does not find it in time."""
-    import sympy as sp
-
-    from attn_course.checking import OutOfTime, within
-    from attn_course.proofs.trees import tree_of
-
-    symbol = next((s for s in expression.free_symbols if str(s) == name), None)
-    if symbol is None:
-        return None
-    infinite = {float("inf"): sp.oo, float("-inf"): -sp.oo}
-    end = infinite[target] if isinstance(target, float) else sp.Rational(target)
-    try:
-        found = within(LIMIT_SECONDS, lambda: sp.limit(expression, symbol, end))
-        return tree_of(found)
-    except (Exception, OutOfTime):
-        return None
 
 
 def _other_symbols(chain):
@@ -407,14 +344,13 @@ def _between(place, name, said, show):
 
 
 def _symbols_left(chain):
-    """The symbols in its lines, sorted, without those that have gone to a limit."""
+    """The symbols in its lines, sorted."""
     from attn_course.proofs import trees
 
     lines = [step.tree for step in chain.steps]
     if chain.domain:
         lines += [chain.domain.with_values(line) for line in lines]
     names = set[str]().union(*map(trees.symbols, lines))
-    names -= {name for name, _ in chain.limits}
     known = dict(chain.symbols)
     for said in chain.where.values():
         for end in said if isinstance(said, tuple | list) else (said,):

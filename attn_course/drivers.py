@@ -44,12 +44,8 @@ def call_with_seeds(
 ) -> list:
     """[function(*row, generator, *others)]: each row with a NumPy generator of its own seed."""
     given(function)
-    results = []
-    for row, seed in zip(rows, seeds, strict=True):
-        rng = np.random.default_rng(seed)
-        results.append(function(*row, rng, *others))
-
-    return results
+    generators = map(np.random.default_rng, seeds)
+    return [function(*row, rng, *others) for row, rng in zip(rows, generators, strict=True)]
 
 
 def call_with_links(
@@ -57,12 +53,7 @@ def call_with_links(
 ) -> Any:
     """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
     given(function)
-    links = []
-    for pairs in gold:
-        tuples = map(tuple, pairs)
-        links.append(frozenset(tuples))
-
-    return function(list(weights), links)
+    return function(list(weights), [frozenset(map(tuple, pairs)) for pairs in gold])
 
 
 _kept: dict[str, Any] = {}  # what stays on this side between two calls, by name
@@ -141,32 +132,24 @@ def _equal(one, other):
 
 
 def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
-    """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them."""
+    """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them.
+
+    Besides, "changed": whether the tensors no longer hold what they were made of. Where no gradients are
+    asked for, arrays will do in place of tensors.
+    """
     import torch
 
     given(function)
     tensors = [torch.tensor(values) for values in arrays]
     result = function(*tensors, *others)
-    return _outputs_and_inputs(result, tensors, arrays)
-
-
-def _outputs_and_inputs(result, tensors, arrays):
-    """`_outputs_of`, and "changed": whether the tensors still hold what they were made of.
-
-    Where no gradients are asked for, arrays will do in place of tensors.
-    """
-    import torch
-
-    several = isinstance(result, tuple | list)
     outputs = [
         torch.tensor(output)
         if isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
         else output
-        for output in (result if several else [result])
+        for output in (result if isinstance(result, tuple | list) else [result])
     ]
-    found = _outputs_of(outputs)
-    found["changed"] = not all(map(np.array_equal, map(as_array, tensors), arrays))
-    return found
+    is_changed = not all(map(np.array_equal, map(as_array, tensors), arrays))
+    return _outputs_of(outputs) | {"changed": is_changed}
 
 
 def _outputs_of(result):
@@ -174,13 +157,11 @@ def _outputs_of(result):
     import torch
 
     outputs = result if isinstance(result, tuple | list) else [result]
-    are_tensors = [isinstance(output, torch.Tensor) for output in outputs]
-    if all(are_tensors):
+    if all(isinstance(output, torch.Tensor) for output in outputs):
         return {"outputs": [as_array(output) for output in outputs]}
 
-    kinds = [type(output).__name__ for output in outputs]
-    each_once = dict.fromkeys(kinds)
-    return {"outputs": None, "kinds": " and ".join(each_once)}
+    kinds = dict.fromkeys(type(output).__name__ for output in outputs)  # each once
+    return {"outputs": None, "kinds": " and ".join(kinds)}
 
 
 class Watch:
@@ -190,13 +171,13 @@ class Watch:
     scores inside ready-made attention too. What shares its memory with an input counts as nothing.
     """
 
-    def __init__(self, inputs: Iterable[Any] = ()) -> None:
+    def __init__(self) -> None:
         self.used: set[str] = set()
         self.largest = 0
         self.most_held = 0
         self.made = 0
         self._held = 0
-        self._inputs = {_address(tensor) for tensor in inputs}
+        self._inputs: set[int] = set()
         self._living: Counter[int] = Counter()  # tensors by the address of their numbers
 
     @property
@@ -206,9 +187,11 @@ class Watch:
 
     def call(self, function: Function, *args: Any) -> Any:
         """function(*args), watched."""
+        import torch
         from torch.overrides import TorchFunctionMode
 
         watch = self
+        self._inputs = {_address(one) for one in args if isinstance(one, torch.Tensor)}
 
         class Mode(TorchFunctionMode):
             def __torch_function__(self, operation, types, args=(), kwargs=None):
@@ -260,13 +243,9 @@ def _address(tensor):
 
 def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
     """As `run_tensors`; besides, "largest", "most_held", "used" and "left_torch", as a `Watch` has them."""
-    import torch
-
-    given(function)
-    tensors = [torch.tensor(values) for values in arrays]
-    watch = Watch(tensors)
-    result = watch.call(function, *tensors, *others)
-    return _outputs_and_inputs(result, tensors, arrays) | {
+    watch = Watch()
+    found = run_tensors(functools.partial(watch.call, given(function)), arrays, *others)
+    return found | {
         "largest": watch.largest,
         "most_held": watch.most_held,
         "used": sorted(watch.used),
@@ -286,61 +265,47 @@ def run_without_autograd(
 
 
 def step_caches(
-    cache_class: Function,
-    base: float | None,
-    sequences: Sequence[Arrays],
-    cuts: Sequence[int],
+    cache_class: Function, base: float | None, sequences: Sequence[Arrays], cuts: Sequence[int]
 ) -> list[list]:
-    """Two new caches, stepped by turns: each is fed one of two sequences, cut into pieces.
+    """New caches, one for each sequence, stepped by turns; sequences are cut into pieces.
 
     base: of the rotation that the caches are given, None for one that changes nothing.
-    sequences: two of [q, k, v], arrays (B, T, .). cuts: the number of new tokens at each step.
+    sequences: of [q, k, v], arrays (B, T, .). cuts: the number of new tokens at each step.
     Returns what came back, [array or the name of its type for each step] for each cache.
     """
-    import torch
-
     from attn_utils.kernels import rotate
 
     given(cache_class)
     turn = leave if base is None else functools.partial(rotate, base=base)
     caches = [cache_class(turn) for _ in sequences]
-    found: list[list] = [[] for _ in sequences]
-    start = 0
-    for cut in cuts:
-        end = start + cut
-        for cache, sequence, kept in zip(caches, sequences, found, strict=True):
-            result = cache.step(*_tokens(sequence, start, end))
-            is_tensor = isinstance(result, torch.Tensor)
-            kept.append(as_array(result) if is_tensor else type(result).__name__)
-
-        start = end
-
-    return found
+    ends = np.cumsum(cuts)
+    return _by_turns(caches, sequences, list(map(slice, ends - cuts, ends)))
 
 
 def step_rings(
     ring_class: Function, window: int, sinks: int, sequences: Sequence[Arrays]
-) -> tuple[list, int]:
+) -> tuple[list[list], int]:
     """New rings, one for each sequence, stepped by turns, a token at a time.
 
-    sequences: of [q, k, v], arrays (B, T, .). Returns the contexts (B, T, dv) of each ring, or the name
-    of the type that came back instead, and how many numbers the first ring holds in the end.
+    Returns what came back, as `step_caches` does, and how many numbers the first ring holds in the end.
     """
-    import torch
-
     given(ring_class)
     rings = [ring_class(window, sinks) for _ in sequences]
-    found: list[Any] = [[] for _ in sequences]
-    num_tokens = sequences[0][0].shape[1]
-    for t in range(num_tokens):
-        for which, (ring, sequence) in enumerate(zip(rings, sequences, strict=True)):
-            result = ring.step(*(torch.tensor(x[:, t]) for x in sequence))
-            if not isinstance(result, torch.Tensor):
-                return [type(result).__name__] * len(sequences), 0
-            found[which].append(as_array(result))
+    found = _by_turns(rings, sequences, range(sequences[0][0].shape[1]))
+    return found, count_numbers(rings[0])
 
-    contexts = [np.stack(steps, 1) for steps in found]
-    return contexts, count_numbers(rings[0])
+
+def _by_turns(stores, sequences, places):
+    """What each store's `step` gives for its tokens at each of the places (numbers or slices)."""
+    import torch
+
+    found: list[list] = [[] for _ in stores]
+    for place in places:
+        for store, sequence, kept in zip(stores, sequences, found, strict=True):
+            result = store.step(*(torch.tensor(x[:, place]) for x in sequence))
+            is_tensor = isinstance(result, torch.Tensor)
+            kept.append(as_array(result) if is_tensor else type(result).__name__)
+    return found
 
 
 def work_of_next_step(
@@ -351,20 +316,15 @@ def work_of_next_step(
 
     sequence: [q, k, v], arrays (B, T, .). Nothing is rotated.
     """
-    given(cache_class)
-    cache = cache_class(leave)
-    cache.step(*_tokens(sequence, 0, num_tokens))
-    newest = _tokens(sequence, num_tokens, num_tokens + 1)
-    watch = Watch(newest)
-    result = watch.call(cache.step, *newest)
-    return result, watch.made, watch.left_torch
-
-
-def _tokens(sequence, start, end):
-    """Tensors q, k, v of the tokens from start to end."""
     import torch
 
-    return [torch.tensor(x[:, start:end]) for x in sequence]
+    given(cache_class)
+    cache = cache_class(leave)
+    cache.step(*(torch.tensor(x[:, :num_tokens]) for x in sequence))
+    watch = Watch()
+    newest = [torch.tensor(x[:, num_tokens : num_tokens + 1]) for x in sequence]
+    result = watch.call(cache.step, *newest)
+    return result, watch.made, watch.left_torch
 
 
 def leave(x: Any, positions: Any) -> Any:
@@ -374,8 +334,7 @@ def leave(x: Any, positions: Any) -> Any:
 
 def run_with_features(function: Function, arrays: Arrays, kind: str, shift: float) -> Found:
     """function(q, k, v, phi), phi being one of the positive maps below, without gradients."""
-    phi = functools.partial(positive_features, kind, shift)
-    return run_tensors(function, arrays, phi)
+    return run_tensors(function, arrays, functools.partial(positive_features, kind, shift))
 
 
 def positive_features(kind: str, shift: float, x: Any) -> Any:
@@ -384,9 +343,7 @@ def positive_features(kind: str, shift: float, x: Any) -> Any:
 
     if kind == "elu":
         return torch.nn.functional.elu(x) + 1 + shift
-    if kind == "exp":
-        return x.exp() + shift
-    return x.relu() + shift
+    return getattr(torch, kind)(x) + shift
 
 
 def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs: Arrays) -> Found:
@@ -395,13 +352,13 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
     x: (T, d). Returns {"said": what came back}, or {"asked": the first input that is not among them}.
     """
     given(function)
-    known = {_bytes_of(values): output for values, output in zip(inputs, outputs, strict=True)}
+    known = {(one.shape, one.tobytes()): out for one, out in zip(inputs, outputs, strict=True)}
     asked: list[np.ndarray] = []
 
     def layer(tokens: Any) -> np.ndarray:
         """The output, where it is known."""
         values = np.asarray(tokens, float)
-        key = _bytes_of(values)
+        key = (values.shape, values.tobytes())
         if key not in known:
             asked.append(values)
             raise Asked
@@ -415,58 +372,29 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
     return {"asked": asked[0]} if asked else {"said": said}
 
 
-def _bytes_of(values):
-    """Shape and numbers of an array, as a key."""
-    whole = np.asarray(values, float)
-    return whole.shape, whole.tobytes()
-
-
-def call_with_rotation(function: Function, r: Any, d: int, pairs: np.ndarray, base: float) -> Any:
-    """function(r, rotate, d), with the rotation of these pairs of features."""
-    given(function)
-    return function(r, make_rotation(pairs, base), d)
-
-
-def call_with_projection_and_rotation(
-    function: Function, projection: np.ndarray, distance: int, pairs: np.ndarray, base: float
+def call_with_rotation(
+    function: Function, one: Any, other: Any, pairs: np.ndarray, base: float, *, last: bool = False
 ) -> Any:
-    """function(projection, distance, rotate), with the rotation of these pairs of features."""
+    """function(one, rotate, other), or with the rotation of these pairs of features as the last argument."""
     given(function)
-    return function(projection, distance, make_rotation(pairs, base))
+    rotate = make_rotation(pairs, base)
+    return function(one, other, rotate) if last else function(one, rotate, other)
 
 
 def make_rotation(pairs: np.ndarray, base: float) -> Function:
-    """rotate(x, position) for a vector x (d,): pair i turns by position * base ** (-2i / d).
+    """rotate(x, position) for x (..., d): pair i turns by position * base ** (-2i / d).
 
     pairs: (d / 2, 2), which two features belong together, and thereby in which sense they turn.
     """
-    first, second = np.transpose(pairs)
+    from attn_utils.kernels import rotate
 
-    def rotate(x: np.ndarray, position: Any) -> np.ndarray:
-        x = np.asarray(x, float)
-        d = x.shape[-1]
-        exponents = np.arange(0, d, 2) / d
-        frequencies = float(base) ** -exponents
-        angles = np.multiply.outer(np.asarray(position, float), frequencies)  # (..., d / 2)
-        cos = np.cos(angles)
-        sin = np.sin(angles)
+    order = np.ravel(pairs)
 
-        one = x[..., first]
-        other = x[..., second]
-        new_one = one * cos - other * sin
-        new_other = one * sin + other * cos
-        return _interleaved(new_one, new_other, first, second)
+    def rotate_pairs(x: np.ndarray, position: Any) -> np.ndarray:
+        neighbours = np.asarray(x, float)[..., order]
+        return rotate(neighbours, position, base)[..., np.argsort(order)]
 
-    return rotate
-
-
-def _interleaved(one, other, first, second):
-    """(..., d), with two halves (..., d / 2) at these places of the last axis."""
-    d = len(first) + len(second)
-    whole = np.empty((*one.shape[:-1], d))
-    whole[..., first] = one
-    whole[..., second] = other
-    return whole
+    return rotate_pairs
 
 
 def run_function(function: Function, arrays: Arrays, *others: Any) -> Found:
@@ -533,72 +461,40 @@ def run_layer(
     if not isinstance(first, torch.Tensor):
         return {"returned": type(first).__name__}
 
-    leaves = {"x": inputs, **_leaves(layer, own, parameters)}
+    leaves = {name: one for name, one in layer.named_parameters() if one.requires_grad}
+    found = gradients_of(first[:, :num_outputs], [inputs, *leaves.values()])
     gradients = None
-    found = gradients_of(first[:, :num_outputs], list(leaves.values()))
     if found is not None:
-        by_name = dict(zip(leaves, found, strict=True))
-        gradients = _unstacked(by_name)
-    return {
-        "outputs": [as_array(output) for output in outputs],
-        "gradients": gradients,
-    }
-
-
-STACKED = ("query", "key", "value")  # how nn.MultiheadAttention stacks its projections
-
-
-def _fused(layer):
-    """The nn.MultiheadAttention that does the work of this layer, if there is exactly one."""
-    import torch
-
-    kind = torch.nn.MultiheadAttention
-    found = [module for module in layer.modules() if isinstance(module, kind)]
-    return found[0] if len(found) == 1 else None
+        by_name = dict(zip(leaves, found[1:], strict=True))
+        gradients = _unstacked(layer, by_name) | {"x": found[0]}
+    return {"outputs": [as_array(output) for output in outputs], "gradients": gradients}
 
 
 def parameters_by_name(layer: Any) -> Found:
     """{name: tensor}; the stacked projections of torch's own module under the names of three."""
-    own = dict(layer.named_parameters())
-    fused = _fused(layer)
-    if fused is None or "query.weight" in own:
+    return _unstacked(layer, dict(layer.named_parameters()))
+
+
+def _unstacked(layer, own):
+    """What belongs to a layer's parameters, by name; the stacks of a single nn.MultiheadAttention in three.
+
+    own: {name of a parameter: tensor or array of its shape}.
+    """
+    import torch
+
+    kind = torch.nn.MultiheadAttention
+    fused = [name for name, module in layer.named_modules() if isinstance(module, kind)]
+    if len(fused) != 1 or "query.weight" in own:
         return own
 
-    own = {"out.weight": fused.out_proj.weight, "out.bias": fused.out_proj.bias}
-    stacks = {"weight": fused.in_proj_weight, "bias": fused.in_proj_bias}
-    for kind, stack in stacks.items():
+    prefix = f"{fused[0]}.".lstrip(".")  # nothing where the layer is one itself
+    found = {f"out.{kind}": own.get(f"{prefix}out_proj.{kind}") for kind in ("weight", "bias")}
+    for kind in ("weight", "bias"):
+        stack = own.get(f"{prefix}in_proj_{kind}")
         if stack is not None:
-            own |= _by_projection(stack.chunk(len(STACKED)), kind)
-
-    return {name: tensor for name, tensor in own.items() if tensor is not None}
-
-
-def _by_projection(parts, kind):
-    """{"query.weight": part, ...}, for the kind "weight" or "bias"."""
-    names = [f"{projection}.{kind}" for projection in STACKED]
-    return dict(zip(names, parts, strict=True))
-
-
-def _leaves(layer, own, parameters):
-    """{name: tensor} of what `parameters` were copied into, the stacks of torch's module as wholes."""
-    leaves = {name: own[name] for name in parameters if own[name].is_leaf}
-    if len(leaves) == len(parameters):
-        return leaves
-    fused = _fused(layer)
-    return leaves | {"stacked.weight": fused.in_proj_weight, "stacked.bias": fused.in_proj_bias}
-
-
-def _unstacked(gradients):
-    """The same gradients, those of the stacks cut into three."""
-    found: dict[str, np.ndarray] = {}
-    for name, gradient in gradients.items():
-        whole, _, kind = name.partition(".")
-        if whole == "stacked":
-            found |= _by_projection(np.split(gradient, len(STACKED)), kind)
-        else:
-            found[name] = gradient
-
-    return found
+            query, key, value = stack.reshape(3, -1, *stack.shape[1:])
+            found |= {f"query.{kind}": query, f"key.{kind}": key, f"value.{kind}": value}
+    return {name: values for name, values in found.items() if values is not None}
 
 
 def run_slot(
@@ -611,11 +507,7 @@ def run_slot(
     import torch
 
     given(slot_class)
-    inputs = [
-        np.asarray(queries, np.float32),
-        np.asarray(memory, np.float32),
-        mask,
-    ]
+    inputs = [queries.astype(np.float32), memory.astype(np.float32), mask]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         slot = slot_class(width).eval()
@@ -632,18 +524,15 @@ def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]
     """
     import torch
 
-    wanted = torch.device("meta")
+    wanted = "meta"
     slot = slot_class(width).eval().to(wanted)
-    of_queries, of_memory, of_mask = shapes
-    queries = torch.zeros(of_queries, device=wanted)
-    memory = torch.zeros(of_memory, device=wanted)
-    mask = torch.ones(of_mask, dtype=torch.bool, device=wanted)
+    queries, memory, mask = (torch.ones(shape, device=wanted) for shape in shapes)
     try:
-        outputs = slot(queries, memory, mask)
+        outputs = slot(queries, memory, mask.bool())
     except Exception as error:
-        return {"wanted": wanted.type, "error": str(error)}
+        return {"wanted": wanted, "error": str(error)}
 
-    return {"wanted": wanted.type, "devices": [output.device.type for output in outputs]}
+    return {"wanted": wanted, "devices": [output.device.type for output in outputs]}
 
 
 def run_search(
@@ -666,9 +555,7 @@ def run_search(
         fed.append([count, last.tolist()])
         if len(fed) > len(logits):
             raise Asked
-
-        now = torch.as_tensor(logits[len(fed) - 1])
-        return now, count + 1
+        return torch.as_tensor(logits[len(fed) - 1]), count + 1
 
     try:
         tokens = greedy_search(step, num_sentences, max_length)
@@ -681,8 +568,7 @@ def run_search(
 
 def probe(shape: tuple[int, ...]) -> np.ndarray:
     """Fixed factors of this shape: with them an output becomes the one number that is differentiated."""
-    count = int(np.prod(shape))
-    return np.cos(np.arange(count)).reshape(shape)
+    return np.cos(np.arange(np.prod(shape))).reshape(shape)
 
 
 def gradients_of(output: Any, leaves: list[Any]) -> list[np.ndarray] | None:

@@ -66,10 +66,9 @@ def _as_typed(text):
         if is_outside:
             shown += "".join(_OUTSIDE[letter] for letter in letters)
             continue
-        kept = [_INSIDE.get(letter, letter) for letter in letters if _is_visible(letter)]
-        shown += rf"\text{{{''.join(kept)}}}"
+        shown += r"\text{"
+        for letter in letters:
+            if letter in _JOINERS or unicodedata.category(letter) not in _INVISIBLE:
+                shown += _INSIDE.get(letter, letter)
+        shown += "}"
     return shown
-
-
-def _is_visible(letter):
-    return letter in _JOINERS or unicodedata.category(letter) not in _INVISIBLE

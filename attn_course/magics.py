@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
 TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
-MAGIC = (
-    r"(?:%%?[A-Za-z]|!)(?:.*\\\n)*.*$"  # to the end of its line, and on where that is a backslash
-)
+# A magic goes to the end of its line, and on where that is a backslash.
+MAGIC = r"(?:%%?[A-Za-z]|!)(?:.*\\\n)*.*$"
 # What stands for a magic. No two neighbours in a pattern eat the same letters, or a long cell of
 # blanks would take for ever.
 LINE_MAGICS = {
@@ -35,20 +34,14 @@ def read_python(source: str, name: str = "<cell>") -> tuple[str, ast.Module]:
         return read_python(f"pass\n{rest}", name)
     if first.startswith("%%"):
         return "", ast.Module([], [])
-    source = _without_magics(source)
+    for pattern, word in LINE_MAGICS.items():
+        source = pattern.sub(functools.partial(_instead, word), source)
     return source, _tree(source, name)
 
 
 def _tree(source, name):
     with warnings.catch_warnings(action="ignore"):
         return compile(source, name, "exec", FLAGS | ast.PyCF_ONLY_AST, True)
-
-
-def _without_magics(source):
-    for pattern, word in LINE_MAGICS.items():
-        instead = functools.partial(_instead, word)
-        source = pattern.sub(instead, source)
-    return source
 
 
 def _instead(word: str, magic: re.Match) -> str:
@@ -67,8 +60,7 @@ class Parsed(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def parsed(source: str) -> Parsed | None:
     """Return what is in a cell, read once; None if it is not Python."""
-    unreadable = (SyntaxError, ValueError, RecursionError, MemoryError)
-    with contextlib.suppress(*unreadable):
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
         source, tree = read_python(source)
         return Parsed(source, list(map(_nodes, tree.body)))
     return None

@@ -53,12 +53,6 @@ def solution_lines(source: str) -> set[str]:
             inside = True
         elif line == END:
             inside = False
-        elif inside and _gives_something_away(line):
+        elif inside and len(line) >= SHORTEST:
             lines.add(line)
-    return lines
-
-
-def _gives_something_away(line: str) -> bool:
-    if line.startswith("#") or KEPT_AS_GIVEN.fullmatch(line):
-        return False
-    return len(line) >= SHORTEST
+    return {line for line in lines if line[0] != "#" and not KEPT_AS_GIVEN.fullmatch(line)}

@@ -45,12 +45,8 @@ def wanted_packages(extra: str = "") -> list[Requirement]:
     except PackageNotFoundError:  # it runs from its folder: whoever did that knows what it needs
         return []
 
-    packages = [Requirement(line) for line in lines]
-    return [package for package in packages if _is_asked_for(package, extra)]
-
-
-def _is_asked_for(package: Requirement, extra: str) -> bool:
-    return package.marker is None or package.marker.evaluate({"extra": extra})
+    packages = map(Requirement, lines)
+    return [p for p in packages if p.marker is None or p.marker.evaluate({"extra": extra})]
 
 
 def is_here(package: Requirement) -> bool:

@@ -16,6 +16,11 @@ def read(name: str) -> dict[str, Any]:
     path = FOLDER / f"{name}.json"
     if not path.exists():
         raise UserError(f"there is no recorded run attn_course/runs/{path.name}.")
+    return read_json(path)
+
+
+def read_json(path: Path) -> Any:
+    """What `write_json` wrote."""
     return json.loads(path.read_text("utf-8"))
 
 

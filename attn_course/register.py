@@ -185,16 +185,24 @@ class Claim:
 Claims = tuple[Claim, ...]
 
 
-def chains_prove(make_claims: Callable[[], Claims], message: str) -> Callable[..., str]:
-    """A judge of one chain for each claim; `message` is what it says when all of them hold."""
+def chains_prove(message: str) -> Callable[[Callable[[], Claims]], Callable[..., str]]:
+    """Turn a function that returns claims into the judge of one chain for each of them.
 
-    def judge(rng: Any, *chains: Any) -> str:
-        judging = import_module(f"{__package__}.judge_derivation")  # with the proof engine
-        judging.judge_derivations(chains, make_claims())
-        return message
+    message: what the judge says when all chains hold. Its `claims()` are made once.
+    """
 
-    judge.claims = make_claims  # type: ignore[attr-defined]
-    return judge
+    def judge_of(make_claims: Callable[[], Claims]) -> Callable[..., str]:
+        claims = cache(make_claims)
+
+        def judge(rng: Any, *chains: Any) -> str:
+            judging = import_module(f"{__package__}.judge_derivation")  # with the proof engine
+            judging.judge_derivations(chains, claims())
+            return message
+
+        judge.claims = claims  # type: ignore[attr-defined]
+        return judge
+
+    return judge_of
 
 
 @dataclass(frozen=True)

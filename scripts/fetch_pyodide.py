@@ -18,14 +18,9 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from attn_course.building.browser import RUNTIME
+
 VERSION = "314.0.3"
-RUNTIME = (
-    "pyodide.mjs",
-    "pyodide.asm.mjs",
-    "pyodide.asm.wasm",
-    "python_stdlib.zip",
-    "pyodide-lock.json",
-)
 CARRIER, INSIDE = "open-webui==0.12.4", "open_webui/frontend/pyodide/"
 COMPILED = (
     "numpy matplotlib sympy mpmath contourpy cycler fonttools kiwisolver micropip packaging pillow "
@@ -48,7 +43,7 @@ def fetch(folder: Path) -> None:
         run("npm", "pack", "--silent", f"pyodide@{VERSION}", cwd=scratch)
         with tarfile.open(next(scratch.glob("pyodide-*.tgz"))) as archive:
             archive.extractall(scratch, filter="data")
-        for file in RUNTIME:
+        for file in (*RUNTIME, "pyodide-lock.json"):
             shutil.copy(scratch / "package" / file, folder)
         packages = json.loads((folder / "pyodide-lock.json").read_text("utf-8"))["packages"]
         download(scratch, CARRIER, python="3.12")

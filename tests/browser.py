@@ -141,6 +141,13 @@ class Browser:
         assert "exceptionDetails" not in found, found
         return found["result"].get("value")
 
+    def asked_outside(self):
+        """The addresses beyond this machine that pages asked for since the domain Network was enabled."""
+        told = [heard for heard in self.heard if heard["method"] == "Network.requestWillBeSent"]
+        addresses = {heard["params"]["request"]["url"] for heard in told}
+        here = ("http://127.0.0.1", "data:", "blob:", "file:")
+        return {address for address in addresses if not address.startswith(here)}
+
     def type(self, text):
         self.ask("Input.insertText", text=text)
 

@@ -45,6 +45,12 @@ STATE = """({
     return before?.querySelector("img")?.checkVisibility();
   }).length,
 })"""
+FAULTS = {
+    "silent": "shows a picture without words.",
+    "stills": "shows a still picture beside the one that moves.",
+    "cut": "has a formula whose beginning nobody can scroll to.",
+    "wide": "has a table with columns that are seen only when it is scrolled.",
+}
 # Each slider goes from end to end; the milliseconds until its picture is laid out.
 SLIDE = """[...document.querySelectorAll(".attn-frames input")].flatMap((input) => {
   const figure = input.closest(".attn-frames");
@@ -173,14 +179,7 @@ def seen_problems(browser, address, page, theme, width, tally):
         yield f"is {state['width']} pixels wide."
     if state["theme"] != theme:
         yield "does not follow the theme of the system."
-    if state["silent"]:
-        yield "shows a picture without words."
-    if state["stills"]:
-        yield "shows a still picture beside the one that moves."
-    if state["cut"]:
-        yield "has a formula whose beginning nobody can scroll to."
-    if state["wide"]:
-        yield "has a table with columns that are seen only when it is scrolled."
+    yield from (sentence for name, sentence in FAULTS.items() if state[name])
     for formula in state["broken"]:
         yield f"has a formula that MathJax refuses: {formula}"
     yield from slider_problems(browser, tally)
@@ -248,20 +247,15 @@ def main():
     pictures = sum(len(page.pictures) for page in pages.values())
     heaviest = max(pages.values(), key=weight)
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file())
-    print(
-        f"{len(pages)} pages, {links} links, {pictures} pictures, all with words" * (not problems)
-    )
-    print(
-        f"{size / 1e6:.1f} MB; the heaviest page is {heaviest.path.name}, {weight(heaviest) / 1e6:.2f} MB"
-    )
-    if tally["slides"]:
-        middle = statistics.median(tally["slides"])
-        worst = max(tally["slides"])
+    if not problems:
+        print(f"{len(pages)} pages, {links} links, {pictures} pictures, all with words")
+    name, megabytes = heaviest.path.name, weight(heaviest) / 1e6
+    print(f"{size / 1e6:.1f} MB; the heaviest page is {name}, {megabytes:.2f} MB")
+    if slides := tally["slides"]:
+        print("{requests} requests in Chromium, {foreign} of them to another host".format(**tally))
+        middle = statistics.median(slides)
         print(
-            f"{tally['requests']} requests in Chromium, {tally['foreign']} of them to another host"
-        )
-        print(
-            f"{len(tally['slides'])} frames by sliders: median {middle:.1f} ms, worst {worst:.0f} ms"
+            f"{len(slides)} frames by sliders: median {middle:.1f} ms, worst {max(slides):.0f} ms"
         )
     return 1 if problems else 0
 

@@ -12,6 +12,7 @@ from course import ROOT, bank
 
 from attn_course import register
 from attn_course.derivation import Derivation
+from attn_course.grading.record import PartRecord, Record, State
 
 BROKEN = {
     "a syntax error": "def {0}(:",
@@ -58,6 +59,11 @@ def right(name, question, part):
     return re.sub(r"^ *# (BEGIN|END) SOLUTION\n?", "", source, flags=re.M)
 
 
+def all_right(name):
+    """The student's notebook with every answer of the solution's."""
+    return filled(name, {(q.id, part.kind): right(name, q, part) for q, part in parts_of(name)})
+
+
 def wrong(part):
     """A cell with an answer of the right form that nobody would call right."""
     if part.kind == "written":
@@ -99,8 +105,9 @@ def classroom(folder, names, size, seed=0):
 
 
 def save(path, found):
+    """Write a notebook, or its text."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found), "utf-8")
+    path.write_text(found if isinstance(found, str) else json.dumps(found), "utf-8")
 
 
 def png(width=2, height=2, noise=b""):
@@ -149,9 +156,15 @@ def bank_submissions(name, wanted):
 
 def _with_bank(name, entries):
     """The notebook with these entries as answers, and the bank in a module of its own on top."""
-    sources = _bank_source(name[3:])
-    lines = ["import types", "bank = types.ModuleType('bank')"]
-    lines += [f"exec({source!r}, vars(bank))" for source in sources]
+    source = "\n".join([*_bank_source("__init__"), *_bank_source(name[3:])])
+    lines = [
+        "import linecache, sys, types",
+        f"source = {source!r}",
+        "bank = sys.modules['bank'] = types.ModuleType('bank')",
+        "bank.__file__ = 'bank.py'",  # `edited` reads the source of functions and classes
+        "linecache.cache['bank.py'] = len(source), None, source.splitlines(True), 'bank.py'",
+        "exec(compile(source, 'bank.py', 'exec'), vars(bank))",
+    ]
     found = filled(
         name, {(q.id, part.kind): _from_bank(q, part, *e[:2]) for q, part, *e in entries}
     )
@@ -171,3 +184,20 @@ def _bank_source(module):
     pattern = r"^from (?:bank)?\.(\w+) import (?:\([^)]*\)|.*)$"
     above = [source for other in re.findall(pattern, text, re.M) for source in _bank_source(other)]
     return [*above, re.sub(pattern, "", text, flags=re.M)]
+
+
+def full_record(key, answer="", message="", **known):
+    """Stands in for a line of results.jsonl: every part judged is right, every other awaits a person."""
+    parts = [
+        PartRecord(
+            question=question.id,
+            kind=part.kind,
+            status=State.CORRECT if part.judge else State.WAITING,
+            points=part.points if part.judge else 0,
+            out_of=part.points,
+            message=message,
+            answer=answer,
+        )
+        for question, part in parts_of(key[1])
+    ]
+    return Record(*key, "", parts=tuple(parts), **known)

@@ -1,6 +1,7 @@
 """What the tests know of the course's files: sources, answers in them, and banks of answers."""
 
 import ast
+import contextlib
 import importlib
 from functools import cache
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import jupytext
 
 from attn_course import register
+from attn_course.cell_names import names_of
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "solutions").glob("[0-9][0-9]_*.py"))
@@ -73,61 +75,38 @@ def _answers_in(folder, name):
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     kept = [cell for cell in cells if "check" not in cell.metadata]
     statements = [
-        (st, "answer" in cell.metadata) for cell in kept for st in ast.parse(cell.source).body
+        (ast.unparse(st), "answer" in cell.metadata)
+        for cell in kept
+        for st in ast.parse(cell.source).body
     ]
     needed = _needed(statements)
     space = {"__name__": "answers", "display": lambda *things: None}
-    for statement, is_answer in statements:
-        if is_answer or _is_light(statement, needed):
-            _run(statement, space, may_fail=not is_answer)
+    for text, is_answer in statements:
+        if is_answer:
+            exec(text, space)
+        elif _is_light(text, needed):
+            with contextlib.suppress(Exception):
+                exec(text, space)
     return space
 
 
 def _needed(statements):
     """Names that the answers use, directly or through what gives these names their values."""
-    found = {name for statement, is_answer in statements if is_answer for name in _used(statement)}
+    found = {name for text, is_answer in statements if is_answer for name in _used(text)}
     needed = set()
     while found - needed:
         needed |= found
-        giving = [statement for statement, _ in statements if _given(statement) & needed]
-        found = {name for statement in giving for name in _used(statement)}
+        giving = [text for text, _ in statements if names_of(text).defined & needed]
+        found = {name for text in giving for name in _used(text)}
     return needed
 
 
-def _names(node):
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+def _used(text):
+    return names_of(text).used | names_of(text).used_later
 
 
-def _used(statement):
-    """Names that a statement takes from elsewhere; of a function or class, no arguments and no locals."""
-    used = _names(statement)
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        inside = list(ast.walk(statement))
-        used -= {node.arg for node in inside if isinstance(node, ast.arg)}
-        names = [node for node in inside if isinstance(node, ast.Name)]
-        used -= {name.id for name in names if isinstance(name.ctx, ast.Store)}
-    return used
-
-
-def _given(statement):
-    """Names that a statement gives a value, or changes by an index."""
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return {statement.name}
-    targets = statement.targets if isinstance(statement, ast.Assign) else []
-    return {name for target in targets for name in _names(target)}
-
-
-def _is_light(statement, needed):
+def _is_light(text, needed):
     """Imports, functions and classes, and quick assignments of what is needed."""
-    if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef):
+    if text.startswith(("import ", "from ", "def ", "class ", "@")):
         return True
-    text = ast.unparse(statement)
-    return bool(_given(statement) & needed) and not any(word in text for word in _SLOW)
-
-
-def _run(statement, space, may_fail):
-    try:
-        exec(compile(ast.unparse(statement), "<cell>", "exec"), space)
-    except Exception:
-        if not may_fail:
-            raise
+    return bool(names_of(text).defined & needed) and not any(word in text for word in _SLOW)

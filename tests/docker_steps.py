@@ -14,17 +14,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from environments import ROOT, copy_tracked
+
 UNUSED = shutil.ignore_patterns("site-packages", "test", "idlelib", "config-*", "__pycache__")
-
-
-def user_of_the_image():
-    """The settings that start a process as USER, or none where this is not run by root."""
-    (ids,) = [rest for name, rest in instructions() if name == "USER"]
-    user, group = map(int, ids.split(":"))
-    if os.geteuid() != 0:
-        return {}
-    return {"user": user, "group": group, "extra_groups": []}
+STEPS = re.findall(r"^([A-Z]+) (.+)$", (ROOT / "Dockerfile").read_text("utf-8"), re.M)
 
 
 def copied_python(top):
@@ -36,11 +29,6 @@ def copied_python(top):
     shutil.copy(program, top / "bin" / library.name)
     (top / "bin" / "python").symlink_to(library.name)
     return top / "bin"
-
-
-def instructions():
-    text = (ROOT / ".docker" / "Dockerfile").read_text("utf-8")
-    return re.findall(r"^([A-Z]+) (.+)$", text, re.M)
 
 
 class Image:
@@ -55,20 +43,13 @@ class Image:
         home = os.environ["HOME"]  # this machine's settings of pip take the place of the ARG
         self.environment = {"PATH": path, "HOME": home, **pip}
 
-    def inside(self, path):
-        return self.top / path.lstrip("/")
-
     def WORKDIR(self, path):
-        self.workdir = self.inside(path)
+        self.workdir = self.top / path.lstrip("/")
         self.workdir.mkdir(parents=True, exist_ok=True)
 
     def COPY(self, places):
         assert places == ". ."
-        tracked = subprocess.check_output(["git", "ls-files", "-z"], cwd=ROOT, text=True)
-        for name in filter(None, tracked.split("\0")):
-            target = self.workdir / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, target)
+        copy_tracked(self.workdir)
 
     def RUN(self, command):
         print(f"RUN {command}", flush=True)
@@ -77,22 +58,14 @@ class Image:
     def ENV(self, settings):
         for setting in settings.split():
             name, _, value = setting.partition("=")
-            value = value.replace("/course", str(self.inside("/course")))
+            value = value.replace("/course", f"{self.top}/course")
             self.environment[name] = value.replace("$PATH", self.environment["PATH"])
 
     def USER(self, ids):
-        self.user = user_of_the_image()
-
-    def start(self, *command):
-        """What a command answers, as the user that the image starts as."""
-        return subprocess.run(
-            command,
-            cwd=self.workdir,
-            env=self.environment,
-            text=True,
-            capture_output=True,
-            **self.user,
-        )
+        """Who starts what comes after the steps; nobody else can be where this is not run by root."""
+        user, group = map(int, ids.split(":"))
+        if os.geteuid() == 0:
+            self.user = {"user": user, "group": group, "extra_groups": []}
 
 
 def main():
@@ -100,7 +73,7 @@ def main():
         top = Path(folder)
         top.chmod(0o755)
         image = Image(top)
-        for name, rest in instructions():
+        for name, rest in STEPS:
             step = getattr(image, name, None)  # FROM, ARG, ENTRYPOINT and CMD need a docker
             if step:
                 step(rest)
@@ -109,11 +82,9 @@ def main():
         answers = data / "submissions" / "ann"
         answers.mkdir(parents=True)
         shutil.copy(ROOT / "notebooks" / "01_copying.ipynb", answers)
-        done = image.start("attn", "grade", "submissions", "--out", "graded")
-        print(done.stdout + done.stderr)
-        book = data / "graded" / "gradebook.csv"
-        assert done.returncode == 0 and book.is_file()
-        owner = book.stat().st_uid
+        command = ["attn", "grade", "submissions", "--out", "graded"]
+        subprocess.run(command, cwd=data, env=image.environment, check=True, **image.user)
+        owner = (data / "graded" / "gradebook.csv").stat().st_uid
         assert owner == image.user.get("user", os.geteuid())
         print(f"graded by user {owner}")
 

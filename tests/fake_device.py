@@ -131,10 +131,11 @@ def _stands_still(function, options):
     return function is aten._to_copy.default and not options.get("non_blocking")
 
 
-def move_far(module):
-    """The module with its parameters and buffers on FAR."""
-    torch.__future__.set_overwrite_module_params_on_conversion(True)
-    try:
-        return module.to(FAR)
-    finally:
-        torch.__future__.set_overwrite_module_params_on_conversion(False)
+def watched(build, call):
+    """What call(*build()) waited for, and the devices of what it returns, where build() is on FAR."""
+    with FarDevice() as device:
+        with FAR:
+            args = build()
+        device.waits.clear()
+        results = tree_leaves(call(*args))
+    return device.waits, {x.device.type for x in results if isinstance(x, torch.Tensor)}

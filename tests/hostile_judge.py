@@ -27,7 +27,7 @@ def serve(lines, *, output):
         say({"do": what, "id": 0, "figures": False, "is_gone": False})
         return supervisor.receive(time.monotonic() + 60)
 
-    here = {"say": say, "ask": ask, "honest": honest, "os": os}
+    here = {"say": say, "ask": ask, "honest": honest, "every": every, "os": os}
     try:
         exec(job["data"].tobytes(), here)
         report = here["attack"]()
@@ -46,3 +46,9 @@ def honest(said=""):
                 ("not yet", said, "", 0.0) if part.judge else ("not attempted", "", "", 0.0)
             )
     return {"do": "report", "problem": "", "remarks": [], "parts": parts}
+
+
+def every(*part):
+    """A report that says the same of every part."""
+    report = honest()
+    return report | {"parts": [part] * len(report["parts"])}

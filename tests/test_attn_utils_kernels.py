@@ -15,7 +15,7 @@ from functools import partial, reduce
 import numpy as np
 import pytest
 import torch
-from devices import devices_of, waits_of
+from fake_device import FAR, watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,6 +55,14 @@ def looped(q, k, v, look, scale):
     return np.array(context).reshape(len(q), v.shape[1]), weights
 
 
+def assert_gives(call, context, weights):
+    """`call` gives this context and these weights, and the same context where no weights are needed."""
+    alone, nothing = call(need_weights=False)
+    for found, expected in zip((*call(), alone), (context, weights, context), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    assert nothing is None
+
+
 @pytest.fixture
 def tiny_blocks(monkeypatch):
     """Work on a few queries at a time, so that small inputs take many blocks."""
@@ -80,12 +88,7 @@ def test_attend_equals_the_loop(wrap, problem):
     look = mask & causal_mask(len(q), len(k)) if causal else mask
     expected = looped(q, k, v, look, 0.5 if scale is None else scale)
     options = {"mask": wrap(mask), "causal": causal, "scale": scale}
-    context, weights = attend(wrap(q), wrap(k), wrap(v), **options)
-    alone, nothing = attend(wrap(q), wrap(k), wrap(v), **options, need_weights=False)
-    np.testing.assert_allclose(context, expected[0], atol=1e-12)
-    np.testing.assert_allclose(weights, expected[1], atol=1e-12)
-    np.testing.assert_allclose(alone, expected[0], atol=1e-12)
-    assert nothing is None
+    assert_gives(partial(attend, wrap(q), wrap(k), wrap(v), **options), *expected)
 
 
 @LIBRARIES
@@ -112,11 +115,7 @@ def test_blocks_change_nothing(wrap, T, S, causal, masked):
     twins = [looped(q[b], k[b], v[b], look[b], 0.5) for b in range(2)]
     given = wrap(mask) if masked else None
     call = partial(attend, wrap(q), wrap(k), wrap(v), mask=given, causal=causal)
-    context, weights = call()
-    alone, _ = call(need_weights=False)
-    np.testing.assert_allclose(context, [twin[0] for twin in twins], atol=1e-12)
-    np.testing.assert_allclose(weights, [twin[1] for twin in twins], atol=1e-12)
-    np.testing.assert_allclose(alone, [twin[0] for twin in twins], atol=1e-12)
+    assert_gives(call, *zip(*twins, strict=True))
 
 
 @LIBRARIES
@@ -126,16 +125,12 @@ def test_leading_axes_broadcast(wrap, mask_shape):
     q, k, v = sample(3, 1, 5, 4), sample(2, 7, 4), sample(7, 3)
     mask = None if mask_shape is None else sample(*mask_shape, seed=3) > -0.5
     call = partial(attend, *map(wrap, (q, k, v)), mask=None if mask is None else wrap(mask))
-    (context, weights), (alone, _) = call(), call(need_weights=False)
     batch = (4, 3, 2) if mask_shape == (4, 1, 1, 1, 7) else (3, 2)
     look = np.broadcast_to(True if mask is None else mask, (*batch, 5, 7))
     q, k = np.broadcast_to(q, (*batch, 5, 4)), np.broadcast_to(k, (*batch, 7, 4))
-    for i in np.ndindex(batch):
-        expected = looped(q[i], k[i], v, look[i], 0.5)
-        np.testing.assert_allclose(context[i], expected[0], atol=1e-12)
-        np.testing.assert_allclose(weights[i], expected[1], atol=1e-12)
-        np.testing.assert_allclose(alone[i], expected[0], atol=1e-12)
-    assert weights.shape == (*batch, 5, 7)
+    twins = [looped(q[i], k[i], v, look[i], 0.5) for i in np.ndindex(batch)]
+    contexts, weights = (np.reshape(x, (*batch, 5, -1)) for x in zip(*twins, strict=True))
+    assert_gives(call, contexts, weights)
 
 
 @LIBRARIES
@@ -511,15 +506,7 @@ ON_A_DEVICE = {
 @pytest.mark.parametrize("name", ON_A_DEVICE)
 @pytest.mark.usefixtures("tiny_blocks")
 def test_no_kernel_waits_for_the_device_or_leaves_it(name):
-    assert waits_of(ON_A_DEVICE[name], *problem_on_a_device()) == []
-    assert devices_of(problem_on_a_device, ON_A_DEVICE[name]) == {"meta"}
-
-
-def test_a_wait_and_a_second_device_would_be_noticed():
-    assert waits_of(lambda x: bool(x.all()), torch.ones(2)) == ["_local_scalar_dense"]
-    assert waits_of(lambda x: x[x > 0], torch.ones(2)) == ["index"]
-    with pytest.raises(RuntimeError, match="same device"):
-        devices_of(problem_on_a_device, lambda q, *rest: q + torch.ones(4))
+    assert watched(problem_on_a_device, ON_A_DEVICE[name]) == ([], {FAR.type})
 
 
 MODULES = pytest.mark.parametrize("name", ["arrays", "kernels", "layers", "masks"])
@@ -532,13 +519,6 @@ def test_the_calls_shown_in_docstrings_give_what_they_show(name):
     assert results.attempted > 0 and results.failed == 0
 
 
-def arguments_of(function):
-    """Every argument but self."""
-    arguments = function.args
-    positional = [x for x in arguments.args if x.arg != "self"]
-    return [*positional, *arguments.kwonlyargs, *filter(None, [arguments.vararg, arguments.kwarg])]
-
-
 @MODULES
 def test_public_functions_are_typed_and_say_what_they_do(name):
     source = inspect.getsource(importlib.import_module(f"attn_utils.{name}"))
@@ -547,7 +527,8 @@ def test_public_functions_are_typed_and_say_what_they_do(name):
     assert public
     for function in public:
         assert function.returns is not None, function.name
-        assert all(argument.annotation for argument in arguments_of(function)), function.name
+        arguments = [x for x in ast.walk(function.args) if isinstance(x, ast.arg)]
+        assert all(x.annotation for x in arguments if x.arg != "self"), function.name
         assert ast.get_docstring(function), function.name
 
 

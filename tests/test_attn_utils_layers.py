@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 from course import answers_in
-from devices import devices_of, waits_of
+from fake_device import FAR, watched
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -95,12 +95,6 @@ def test_gradient_to_the_future_is_exactly_zero(kind):
 def test_gradients_agree_with_finite_differences(kind):
     layer = make(kind, 4, 2)
     assert torch.autograd.gradcheck(layer, (sequence(2, 3, 4).requires_grad_(),))
-
-
-@BOTH
-def test_a_sequence_gives_the_same_alone_and_in_a_batch(kind):
-    layer, x = make(kind, 6, 3), sequence(4, 5, 6)
-    torch.testing.assert_close(layer(x)[2:3], layer(x[2:3]))
 
 
 def test_a_row_of_the_synthesizer_depends_on_its_own_token_alone():
@@ -317,8 +311,7 @@ def test_no_layer_waits_for_the_device_or_leaves_it(name):
     def forward(layer, *args):
         return layer(*args)
 
-    assert waits_of(forward, *BUILDERS[name]()) == []
-    assert devices_of(BUILDERS[name], forward) == {"meta"}
+    assert watched(BUILDERS[name], forward) == ([], {FAR.type})
 
 
 @pytest.mark.parametrize("name", layers.SLOTS)

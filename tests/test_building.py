@@ -10,11 +10,12 @@ from course import ROOT, SOURCES
 from attn_course import register
 from attn_course.building import (
     build,
-    cards,
+    headings,
     outputs,
 )
 from attn_course.building.cells import solution_notebook
 from attn_course.errors import UserError
+from attn_course.grading import release_archive
 from attn_course.markers import BEGIN, cut_solutions
 
 PROSE = "How a notebook of this course works"  # stands in the source and in all three files
@@ -49,56 +50,39 @@ def edit(path, old, new):
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
 
-def test_the_committed_files_are_as_built(project):
-    assert build.problems(project) == []
-
-
 def test_building_again_changes_nothing(project):
+    assert build.problems(project) == []
     assert list(build.build(project)) == [("00_start_here", False), ("README.md", False)]
 
 
-GENERATED = [
-    "solutions/00_start_here.ipynb",
-    "notebooks/00_start_here.ipynb",
-    "notebooks/00_start_here.py",
-]
+SOURCE = "solutions/00_start_here.py"
+SOLUTION = "solutions/00_start_here.ipynb"
+LINE = "- [00 Start here](notebooks/00_start_here.ipynb): "  # of README's list
 
 
-@pytest.mark.parametrize("name", GENERATED)
-def test_one_changed_character_of_a_generated_file_is_found(project, name):
-    edit(project / name, PROSE, f"{PROSE[:-1]}S")
-    assert build.problems(project)
-
-
-def test_one_changed_character_of_a_stored_output_is_found(project):
-    edit(project / GENERATED[0], "it gave 8.676", "it gave 8.677")
-    assert "outputs are not those of the source" in build.problems(project)[0]
-
-
-def test_one_changed_character_of_a_stored_picture_is_found(project):
-    path = project / GENERATED[0]
-    text = path.read_text("utf-8")
-    place = text.index('"image/png": "') + 200
-    path.write_text(
-        text[:place] + ("A" if text[place] != "A" else "B") + text[place + 1 :], "utf-8"
-    )
-    assert build.problems(project)
-
-
-def test_a_changed_source_is_found(project):
-    edit(project / "solutions/00_start_here.py", PROSE, f"{PROSE} well")
-    assert build.problems(project)
+@pytest.mark.parametrize(
+    ("name", "old", "new", "sentence"),
+    [
+        (SOURCE, PROSE, f"{PROSE} well", "notebooks/00_start_here.py is not what attn build makes"),
+        (SOLUTION, PROSE, f"{PROSE[:-1]}S", f"{SOLUTION} is not what attn build makes"),
+        ("notebooks/00_start_here.ipynb", PROSE, f"{PROSE[:-1]}S", "is not what attn build makes"),
+        ("notebooks/00_start_here.py", PROSE, f"{PROSE[:-1]}S", "is not what attn build makes"),
+        (SOLUTION, "it gave 8.676", "it gave 8.677", "outputs are not those of the source"),
+        (SOLUTION, '"image/png": "iVBOR', '"image/png": "jVBOR', "outputs are not those of the"),
+        (SOLUTION, '{\n "cells"', '{\n "cells": [', "outputs are not those of the source"),
+        ("README.md", LINE, f"{LINE}Not ", "README.md: what attn build writes there is not what"),
+    ],
+)
+def test_one_change_of_a_file_is_found(project, name, old, new, sentence):
+    edit(project / name, old, new)
+    found = build.problems(project)
+    assert any(sentence in problem for problem in found), found
 
 
 def test_a_missing_file_and_a_stray_one_are_found(project):
-    (project / GENERATED[1]).unlink()
-    shutil.copy(project / GENERATED[0], project / "notebooks" / "99_stray.ipynb")
+    (project / "notebooks" / "00_start_here.ipynb").unlink()
+    shutil.copy(project / SOLUTION, project / "notebooks" / "99_stray.ipynb")
     assert len(build.problems(project)) == 2
-
-
-def test_a_damaged_notebook_is_found(project):
-    (project / GENERATED[0]).write_text('{"cells": [', encoding="utf-8")
-    assert "run attn build" in build.problems(project)[0]
 
 
 def test_an_unknown_number_is_one_sentence(project):
@@ -108,10 +92,8 @@ def test_an_unknown_number_is_one_sentence(project):
 
 def test_stubs_keep_signature_docstring_and_step_comments():
     source = 'def f(x):\n    """Doc."""\n    # step\n    # BEGIN SOLUTION\n    return 2\n    # END SOLUTION'
-    stub = cut_solutions(source)
-    assert (
-        stub == source.split("    # BEGIN")[0] + '    raise NotImplementedError("your answer here")'
-    )
+    kept = source.split("# BEGIN")[0]
+    assert cut_solutions(source) == f'{kept}raise NotImplementedError("your answer here")'
 
 
 def test_a_region_inside_a_call_becomes_a_comment():
@@ -134,18 +116,26 @@ def content_problems(tmp_path, old, new):
     return list(build.content_problems(solution_notebook(source), source.stem))
 
 
-def test_a_solution_line_shown_elsewhere_is_found(tmp_path):
-    found = content_problems(
-        tmp_path, "# ## Handing in", "# ## Handing in\n#\n# return sum(values) / len(values)"
-    )
-    assert any("is shown to students" in problem for problem in found)
-
-
-def test_a_stub_that_does_not_compile_is_found(tmp_path):
-    found = content_problems(
-        tmp_path, "# BEGIN SOLUTION\n    return", "if True:\n    # BEGIN SOLUTION\n    return"
-    )
-    assert any("does not compile" in problem for problem in found)
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        (
+            "# ## Handing in",
+            "# ## Handing in\n#\n# return sum(values) / len(values)",
+            "is shown to students",
+        ),
+        (
+            "# BEGIN SOLUTION\n    return",
+            "if True:\n    # BEGIN SOLUTION\n    return",
+            "does not compile",
+        ),
+        ("# ### 0.1", "# ### First", "question 0.1 has no heading"),
+        ('# %% answer="0.1"', "# %%", "no answer cell q0-1-code"),
+    ],
+)
+def test_a_fault_of_a_source_is_found(tmp_path, old, new, sentence):
+    found = content_problems(tmp_path, old, new)
+    assert any(sentence in problem for problem in found), found
 
 
 def test_headings_cards_and_the_head_line_come_from_the_register(tmp_path):
@@ -154,14 +144,9 @@ def test_headings_cards_and_the_head_line_come_from_the_register(tmp_path):
     edit(source, "# ### 0.1", "# ### 0.1 Another title\n#\n# *derive · 9 points · 99 min*")
     text = "\n".join(cell.source for cell in solution_notebook(source).cells)
     assert "Another title" not in text and "99 min" not in text
-    assert cards.heading(register.find("0.1")) in text
+    assert headings.heading(register.find("0.1")) in text
     number = len(register.questions_of("00_start_here"))
     assert f"*{HEAD_LINE[1]}, {number} questions, 0 points, needs nothing*" in text
-
-
-def test_a_question_without_a_heading_is_found(tmp_path):
-    found = content_problems(tmp_path, "# ### 0.1", "# ### First")
-    assert any("question 0.1 has no heading" in problem for problem in found)
 
 
 def test_a_notebook_without_its_head_line_is_refused(tmp_path):
@@ -169,28 +154,13 @@ def test_a_notebook_without_its_head_line_is_refused(tmp_path):
         content_problems(tmp_path, HEAD_LINE[0], "# *needs nothing*")
 
 
-def test_the_list_of_notebooks_in_readme_is_written_and_held(project):
-    readme = project / "README.md"
-    line = "- [00 Start here](notebooks/00_start_here.ipynb): "
-    assert line in readme.read_text("utf-8")
-    edit(readme, line, f"{line}Not ")
-    assert build.problems(project) == [
-        "README.md: what attn build writes there is not what stands there; run attn build."
-    ]
-
-
 def test_changed_prose_needs_no_new_run_and_changed_code_does(project):
-    source = project / "solutions/00_start_here.py"
-    target = project / GENERATED[0]
+    source = project / SOURCE
+    target = project / SOLUTION
     edit(source, PROSE, f"{PROSE} well")
     assert outputs.stored_outputs(solution_notebook(source), target) is not None
     edit(source, "import numpy as np", "import numpy as np  # the only one")
     assert outputs.stored_outputs(solution_notebook(source), target) is None
-
-
-def test_a_missing_answer_cell_is_found(tmp_path):
-    found = content_problems(tmp_path, '# %% answer="0.1"', "# %%")
-    assert any("no answer cell q0-1-code" in problem for problem in found)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
@@ -220,3 +190,13 @@ def test_a_progress_bar_leaves_no_output_and_sliders_keep_their_picture():
     kept = outputs.lasting([bar, sliders, printed])
     assert kept == [sliders, printed]
     assert set(sliders["data"]) == {"text/plain", "image/png"}
+
+
+def test_cards_and_the_release_say_that_points_are_a_bonus(monkeypatch):
+    proper, extra = "01_copying", "02_average_of_two"
+    monkeypatch.setattr(register, "BONUS", frozenset({extra}))
+    question = register.questions_of(extra)[1]
+    assert f"\n\n*code · {question.points:g} bonus points · " in headings.heading(question)
+    readme = release_archive.files_of(ROOT)["README.md"].decode()
+    assert f"| `{extra}` | {register.points_of(extra):g} (bonus) |" in readme
+    assert f"| `{proper}` | {register.points_of(proper):g} |" in readme

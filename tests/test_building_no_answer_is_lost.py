@@ -95,28 +95,18 @@ def by_vs_code(notebook, executed):
 PROGRAMS = [by_jupyter, by_nbclient, by_colab, by_vs_code]
 
 
-def keep(twin):
-    """Leave the text as it was released."""
-
-
-def delete(twin):
-    twin.unlink()
-
-
-def replace(twin):
-    twin.write_text(STRANGE, "utf-8")
-
-
-def break_off(twin):
-    twin.write_bytes(b"# %% [markdown\n\xff\n")
-
-
+# What becomes of the text beside the notebook.
+TEXTS = {
+    "kept": lambda twin: None,
+    "deleted": lambda twin: twin.unlink(),
+    "replaced": lambda twin: twin.write_text(STRANGE, "utf-8"),
+    "broken off": lambda twin: twin.write_bytes(b"# %% [markdown\n\xff\n"),
+}
 # Every program with every change of the text; each of both meets all dates.
 CHANGES = [
-    pytest.param(program, dates, change, id=f"{program.__name__}-{when}-{change.__name__}")
+    (program, list(DATES)[(row + column) % len(DATES)], text)
     for row, program in enumerate(PROGRAMS)
-    for column, change in enumerate([keep, delete, replace, break_off])
-    for when, dates in [list(DATES.items())[(row + column) % len(DATES)]]
+    for column, text in enumerate(TEXTS)
 ]
 
 
@@ -163,9 +153,8 @@ def served(folders, tmp_path_factory):
         server.close()
 
 
-@pytest.fixture(
-    scope="module", params=PLACES
-)  # of the module: all tests of one place follow each other
+# Of the module: all tests of one place follow each other.
+@pytest.fixture(scope="module", params=PLACES)
 def jupyter(request, served):
     return served(request.param)
 
@@ -188,12 +177,12 @@ def hand_out(folder):
     return folder / f"{NAME}.ipynb"
 
 
-def change_outside(path, program, executed, dates, change_text=keep):
+def change_outside(path, program, executed, dates, text="kept"):
     """Write the answered notebook as `program` does; return the answers in it."""
     notebook = answered(path)
     path.write_text(program(notebook, executed), "utf-8")
     twin = path.with_suffix(".py")
-    change_text(twin)
+    TEXTS[text](twin)
     for file, date in zip((path, twin), dates, strict=True):
         if file.exists():
             os.utime(file, (date, date))
@@ -206,22 +195,25 @@ def on_disk(path):
     return answers_in(json.loads(path.read_text("utf-8")))
 
 
-@pytest.mark.parametrize(("program", "dates", "change_text"), CHANGES)
+def text_beside(path):
+    twin = path.with_suffix(".py")
+    return twin.read_bytes() if twin.exists() else None
+
+
+@pytest.mark.parametrize(("program", "when", "text"), CHANGES)
 def test_a_notebook_changed_outside_keeps_its_answers_when_it_is_edited_and_saved(
-    jupyter, handed_out, executed, program, dates, change_text
+    jupyter, handed_out, executed, program, when, text
 ):
     path, place = handed_out
-    answers = change_outside(path, program, executed, dates, change_text)
-    twin = path.with_suffix(".py")
-    text = twin.read_bytes() if twin.exists() else None
+    answers = change_outside(path, program, executed, DATES[when], text)
+    before = text_beside(path)
     shown = jupyter.open(place)
     assert answers_in(shown) == answers
     shown["cells"][-1]["source"] = "# What I answer at last"
     answers = [*answers, "# What I answer at last"]
     jupyter.save(place, shown)
-    assert on_disk(path) == answers
-    assert answers_in(jupyter.open(place)) == answers
-    assert (twin.read_bytes() if twin.exists() else None) == text
+    assert on_disk(path) == answers == answers_in(jupyter.open(place))
+    assert text_beside(path) == before
 
 
 @pytest.mark.parametrize("dates", DATES.values(), ids=DATES)
@@ -231,11 +223,11 @@ def test_an_autosave_after_a_change_outside_keeps_the_text_and_the_answers(
     path, place = handed_out
     jupyter.save(place, jupyter.open(place))
     answers = change_outside(path, by_nbclient, executed, dates)
-    twin = path.with_suffix(".py").read_bytes()
+    before = text_beside(path)
     for _ in range(3):
         jupyter.autosave(place, jupyter.open(place))
     assert on_disk(path) == answers
-    assert path.with_suffix(".py").read_bytes() == twin
+    assert text_beside(path) == before
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -266,8 +258,7 @@ def test_a_checkpoint_brings_the_answers_back(jupyter, handed_out, executed, dat
     jupyter.autosave(place, emptied)
     assert on_disk(path) == []
     jupyter.restore(place, checkpoint)
-    assert answers_in(jupyter.open(place)) == answers
-    assert on_disk(path) == answers
+    assert on_disk(path) == answers == answers_in(jupyter.open(place))
 
 
 def test_a_text_opened_as_a_notebook_and_saved_leaves_the_answers(jupyter, handed_out, executed):
@@ -275,8 +266,7 @@ def test_a_text_opened_as_a_notebook_and_saved_leaves_the_answers(jupyter, hande
     answers = change_outside(path, by_jupyter, executed, (LONG_AGO, LATELY))
     text = place.replace(".ipynb", ".py")
     jupyter.save(text, jupyter.open(text))
-    assert on_disk(path) == answers
-    assert answers_in(jupyter.open(place)) == answers
+    assert on_disk(path) == answers == answers_in(jupyter.open(place))
 
 
 def test_a_save_adds_nothing_to_the_folder_and_jupytext_has_no_complaint(jupyter, handed_out):
@@ -368,14 +358,14 @@ def test_an_answered_notebook_opened_and_saved_in_a_browser_keeps_its_answers(
 ):
     path = hand_out(lab.folder / "notebooks")
     answers = change_outside(path, by_nbclient, executed, dates)
-    twin = path.with_suffix(".py").read_bytes()
+    before = text_beside(path)
     open_in(browser, lab)
     new = "# What I answer in the browser"
     add_a_cell(browser)
     type_and_save(browser, new)
     wait_for(lambda: is_saved(path, new), "the saved notebook")
     assert on_disk(path) == [new, *answers]
-    assert path.with_suffix(".py").read_bytes() == twin
+    assert text_beside(path) == before
 
 
 @needs_browser

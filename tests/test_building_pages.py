@@ -11,8 +11,7 @@ from course import ROOT, WRITTEN
 
 from attn_course import register
 from attn_course.building import (
-    cards,
-    interactive_figures,
+    headings,
     outputs,
     pages,
     site,
@@ -20,7 +19,7 @@ from attn_course.building import (
 from attn_course.errors import UserError
 from attn_course.markers import solution_lines
 
-FIGURE = '<div class="attn-figure attn-frames" data-frames="..."></div>'
+FIGURE = '<div class="attn-figure attn-plane" data-setting="..."></div>'
 CELLS = {
     "given": "import numpy as np\nstart = np.arange(3)",
     "answer": "def double(x):\n    # BEGIN SOLUTION\n    return np.add(x, x)\n    # END SOLUTION",
@@ -177,41 +176,26 @@ def test_a_figure_stands_after_its_still_picture(tmp_path):
 def test_figures_are_made_for_pages_once_and_kept(tmp_path):
     draw = "def draw(t):\n    plots.bars([t, 1 - t])\n"
     sources = ["from attn_course import plots", "plots.bars([1.0])"]
-    sources += [
-        f"{draw}plots.explore(draw, t=(0, 1, 1))",
-        "1 / 0",
-    ]  # nothing is run after a picture
+    sources += [f"{draw}plots.explore(draw, t=(0, 1, 1))", "1 / 0"]  # the last is never run
     cells = [nbformat.v4.new_code_cell(source) for source in sources]
     for cell in cells[1:3]:
         cell.outputs = [picture("bars")]
     notebook = nbformat.v4.new_notebook(cells=cells)
     cache = tmp_path / "kept"
-    found = interactive_figures.page_figures(notebook, "trial", tmp_path, cache)
+    found = pages.page_figures(notebook, "trial", tmp_path, cache)
     assert list(found) == [cells[1].id, cells[2].id]
     for (figure,) in found.values():
         assert pages.FIGURE.fullmatch(figure) and "attn-frames" in figure
 
     (kept,) = cache.iterdir()
     kept.write_text('{"as": ["kept"]}', "utf-8")
-    assert interactive_figures.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
+    assert pages.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
 
 
 def test_a_cell_that_fails_stops_the_page_in_one_sentence(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
     with pytest.raises(UserError, match="a cell fails"):
         outputs.execute(notebook, tmp_path, figures="page")
-
-
-def attention(q, k, v, mask):
-    """Has arguments for a docstring."""
-
-
-def docstring_lines(text):
-    """What the site's extension of Sphinx makes of a docstring."""
-    extension = runpy.run_path(str(Path(site.__file__).parent / "site" / "docstrings.py"))
-    lines = text.split("\n")
-    extension["list_arguments"](None, "function", "f", attention, None, lines)
-    return lines
 
 
 def test_buttons_of_the_theme_are_called_by_their_text_alone(tmp_path):
@@ -229,9 +213,11 @@ def test_buttons_of_the_theme_are_called_by_their_text_alone(tmp_path):
 
 
 def test_the_reference_lists_arguments_and_keeps_examples():
+    extension = runpy.run_path(str(Path(site.__file__).parent / "site" / "docstrings.py"))
     text = "Attention.\n\nq: (T, d) queries,\nfloats kept. k, v: keys.\nmask: boolean\n\n"
-    text += "needed: no name\n\n>>> f(1)\n2"
-    assert docstring_lines(text) == [
+    lines = f"{text}needed: no name\n\n>>> f(1)\n2".split("\n")
+    extension["list_arguments"](None, "function", "f", lambda q, k, v, mask: None, None, lines)
+    assert lines == [
         *("Attention.", "", "", "- `q`: (T, d) queries,", "  floats kept. k, v: keys."),
         *("", "- `mask`: boolean", "", "needed: no name", "", ">>> f(1)", "2"),
     ]
@@ -274,27 +260,15 @@ def test_launch_buttons_and_links_to_the_repository_need_a_repository():
 
 
 def test_the_landing_page_opens_with_the_plane_and_has_a_card_for_every_notebook(made):
-    rows = [cards.Row(name, name.title(), "What?", 10) for name in WRITTEN]
+    rows = [headings.Row(name, name.title(), "What?", 10) for name in WRITTEN]
     shown = {name: page for name, (_, page) in made.items()}
-    text = site.landing_page(rows, plane_first(shown), PUBLISHED)
+    text = site.landing_page(rows, shown, PUBLISHED)
     assert text.index("attn-plane") < text.index("grid-item-card")
     for name in WRITTEN:
         assert f":link: {name}\n" in text
     assert text.count(":img-top: _static/figures/") == len(WRITTEN)
     assert "og:image" in text and "https://owner.github.io/course/_static/figures/" in text
-    assert "og:image" not in site.landing_page(rows, plane_first(shown), "")
-
-
-def plane_first(shown):
-    """Pages as the site makes them: the first figure of 00 as a plane, in the place of a stand-in."""
-    first = shown[site.FIRST]
-    for cell in first.cells:
-        for output in cell.get("outputs", []):
-            html = output.get("data", {}).get("text/html", "")
-            if FIGURE in html:
-                output["data"]["text/html"] = html.replace("attn-frames", "attn-plane")
-                return shown
-    return shown
+    assert "og:image" not in site.landing_page(rows, shown, "")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,6 @@ from attn_course.experiments import attention_sink
 from attn_course.experiments.attention_sink import Text, texts, wanted, window_of
 
 
-@pytest.fixture(autouse=True)
-def single_precision():
-    torch.set_default_dtype(torch.float32)
-
-
 def test_what_is_right_is_the_mean_number_of_the_partners_in_sight():
     letters = torch.tensor([[16, 0, 2, 0, 1, 1]])
     numbers = torch.tensor([[0.0, 1.0, 1.5, 2.0, 1.2, 1.4]])

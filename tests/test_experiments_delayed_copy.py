@@ -24,10 +24,6 @@ def test_the_bound_is_that_of_counting_every_sequence(num_tokens, num_letters):
     )
 
 
-def test_the_bound_of_two_tokens_is_nine_sixteenths():
-    assert delayed_copy.order_blind_bound(2) == pytest.approx(9 / 16)
-
-
 def test_the_sinusoid_has_sines_and_cosines_by_turns():
     positions = torch.tensor([0, 3, 100])
     found = delayed_copy.sinusoid(positions, 6)
@@ -105,6 +101,14 @@ def test_in_the_record_only_none_misses_what_it_was_trained_for_and_it_meets_its
             assert trained == pytest.approx([found["bound"][0]] * 3, abs=noise)
         else:
             assert min(trained) > 0.99
+
+
+def test_the_tables_of_the_records_have_a_line_for_each_way():
+    _, *lines = delayed_copy.table(delayed_copy.recorded()).splitlines()
+    assert [line.split()[0] for line in lines] == [*delayed_copy.WAYS, "bound"]
+    lines = delayed_copy.table_of_longer(delayed_copy.recorded("longer")).splitlines()
+    ways = ["as", "interpolated", "NTK-aware"]
+    assert [line.split()[0] for line in lines] == ["2", *ways, "4", *ways]
 
 
 def test_remarks_name_the_best_unseen_distance_and_the_means_of_seeds():

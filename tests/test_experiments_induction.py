@@ -9,11 +9,6 @@ from attn_course.experiments import induction
 SHORT = induction.Setting(steps=3)
 
 
-@pytest.fixture(autouse=True)
-def single_precision():
-    torch.set_default_dtype(torch.float32)
-
-
 def test_a_song_has_different_letters_and_is_asked_for_only_where_it_goes_on():
     batch = induction.songs(50, 0)
     for letters, asked in zip(batch.letters.tolist(), batch.asked.tolist(), strict=True):

@@ -9,11 +9,8 @@ from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
 
 @pytest.fixture
 def precise():
-    before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     torch.manual_seed(0)
-    yield
-    torch.set_default_dtype(before)
 
 
 def test_or_asks_for_a_one_among_the_first_two():

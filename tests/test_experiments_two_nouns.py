@@ -21,8 +21,6 @@ def model():
 def doubles():
     """As in the notebook, new tensors are of float64."""
     torch.set_default_dtype(torch.float64)
-    yield
-    torch.set_default_dtype(torch.float32)
 
 
 def test_the_last_word_says_whether_both_nouns_have_the_same_number():

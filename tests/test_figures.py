@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import zlib
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -18,15 +19,16 @@ from attn_course.figures import (
     display,
     legend,
     marks,
-    markup,
     panel,
     plane,
-    png,
+    render_png,
     sliders,
+    svg_elements,
 )
+from attn_course.figures.arrow_labels import shifts_of_names
 from attn_course.figures.axis import linear_ticks, log_ticks
-from attn_course.figures.frame import Frame, layout
-from attn_course.figures.svg import render_svg
+from attn_course.figures.panel_layout import Frame, layout
+from attn_course.figures.render_svg import render_svg
 
 GRID = np.linspace(0, 14, 57)
 RNG = np.random.default_rng(0)
@@ -46,18 +48,15 @@ def draw_curves():
     series = {"sine": np.sin(GRID), "-flat": 0.3 + 0 * GRID, "own": 0.05 * GRID**2}
     marked = {"here": 4.0}
     plots.curves(GRID, series, xlabel="t", ylabel="y", marks=marked, strong="own", ax=left)
-    band = (np.sin(GRID) - 1, np.sin(GRID) + 1)
-    plots.curves(
-        GRID, {"gap": np.where(GRID < 7, GRID, np.nan)}, xlabel="t", ylabel="z", band=band, ax=right
-    )
-    plots.same_scale([left, right], "y")
+    gap = {"gap": np.where(GRID < 7, GRID, np.nan)}
+    plots.curves(GRID, gap, xlabel="t", ylabel="z", ax=right)
+    plots.same_scale([left, right])
 
 
 def draw_scatter():
     ax = plots.scatter(NORMAL.reshape(-1, 2), xlabel="x", ylabel="y", label="cloud")
-    plots.scatter(
-        [[0, 0], [3, 4]], xlabel="x", ylabel="y", colour=6, names=["v_a", "v_b"], size=50, ax=ax
-    )
+    named = {"names": ["v_a", "v_b"], "colour": 6, "size": 50}
+    plots.scatter([[0, 0], [3, 4]], xlabel="x", ylabel="y", **named, ax=ax)
 
 
 def draw_histogram():
@@ -90,17 +89,40 @@ def draw_powers():
     ax.limits(y=(1e-1, 1e4))
 
 
-DRAWN = [
-    draw_bars,
-    draw_groups,
-    draw_curves,
-    draw_scatter,
-    draw_histogram,
-    draw_intervals,
-    draw_maps,
-    draw_arrows,
-    draw_powers,
-]
+def draw_diagram():
+    plots.diagram({"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")])
+
+
+DRAWN = {  # each with its alt text
+    draw_bars: "Bars “weights”; weight over key: a 0.20, b 0.70, rest 0.10.",
+    draw_groups: "Bars; share over city: one: 0 0.20, 1 -0.30; two: 0 0.50, 1 0.10.",
+    draw_curves: (
+        "Panel 1: Curves; y over t: sine goes from 0 to 1, between −1 and 1; flat stays at 0.3; "
+        "own rises from 0 to 9.8; here at 4. Panel 2: Curves; z over t: gap rises from 0 to 6.8."
+    ),
+    draw_scatter: (
+        "Points; y over x: cloud: 200 points around (−0.1, 0.02); 2 points around (1.5, 2)."
+    ),
+    draw_histogram: (
+        "Histogram; density over x: one highest between −0.7 and 0; two highest between −1.4 and −0.7; "
+        "exact density goes from 0 to 0, between 0 and 1."
+    ),
+    draw_intervals: (
+        "Intervals; gain: none at 0; all at 1; first from 0.2 to 0.7; second from 0.8 to 1.1."
+    ),
+    draw_maps: (
+        "Panel 1: Map; query over German: 0 most at 0 (1), 1 most at 0 (0.5), 2 most at 0 (0.33); "
+        "3 hidden cells are hatched. Panel 2: Map: u most at long name (1.5), v most at w (2). "
+        "Panel 3: Map: 0 most at 0 (3), 1 most at 1 (2)."
+    ),
+    draw_arrows: (
+        "Arrows “plane”; second coordinate over first coordinate: "
+        "key 0 to (1, 0); key 1 to (0.5, 0.8); query to (2, −1)."
+    ),
+    draw_powers: "Curves; y over x: square rises from 1 to 2e+02; cube rises from 1 to 3e+03.",
+    draw_diagram: "Diagram with arrows from one (B, T) to two.",
+}
+each_chart = pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
 
 
 @pytest.fixture(autouse=True)
@@ -111,11 +133,16 @@ def no_figure_is_left_open():
 
 
 @pytest.fixture
-def shown(monkeypatch):
-    """What would be displayed, as a list of mime bundles."""
-    found = []
-    monkeypatch.setattr(display, "show", lambda data, metadata=None: found.append(data))
-    return found
+def shown_to(monkeypatch):
+    """A function of an audience: what it would see from now on, as a list of mime bundles."""
+
+    def show(audience):
+        found = []
+        monkeypatch.setenv("ATTN_FIGURES", audience)
+        monkeypatch.setattr(display, "show", lambda data, metadata=None: found.append(data))
+        return found
+
+    return show
 
 
 def drawn(draw):
@@ -145,7 +172,7 @@ def axes_of(monkeypatch):
     monkeypatch.setattr(Canvas, "savefig", lambda *a, **k: found.append(a[0]) or save(*a, **k))
 
     def axes(figure):
-        png.render_png(figure)
+        render_png.render_png(figure)
         return [ax for ax in found[-1].axes if ax.get_label() != "<colorbar>"]
 
     return axes
@@ -154,15 +181,15 @@ def axes_of(monkeypatch):
 def test_importing_the_figures_and_drawing_marks_loads_no_matplotlib():
     code = (
         "import sys; from attn_course import plots; ax = plots.bars([0.5, 0.5]);"
-        "from attn_course.figures import frame, svg;"
-        "svg.render_svg(ax.figure, frame.layout(ax.figure), '');"
+        "from attn_course.figures import panel_layout, render_svg;"
+        "render_svg.render_svg(ax.figure, panel_layout.layout(ax.figure), '');"
         "print('matplotlib' in sys.modules)"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
 
 
-@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
+@each_chart
 def test_both_renderers_show_the_same_ticks_limits_and_names(draw, axes_of):
     figure = drawn(draw)
     text = svg_of(figure)
@@ -178,15 +205,14 @@ def test_both_renderers_show_the_same_ticks_limits_and_names(draw, axes_of):
         assert f">{ours.title}</text>" in text or not ours.title
 
 
-@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
+@each_chart
 def test_both_renderers_draw_every_mark(draw, axes_of):
     figure = drawn(draw)
     for ours, theirs in zip(figure.panels, axes_of(figure), strict=True):
         lines = marks_of(ours, marks.Line) + marks_of(ours, marks.Rule)
         assert len(theirs.lines) == len(lines)
         assert len(theirs.containers) == len(marks_of(ours, marks.Bars))
-        areas = marks_of(ours, marks.Points) + marks_of(ours, marks.Band)
-        assert len(theirs.collections) == len(areas)
+        assert len(theirs.collections) == len(marks_of(ours, marks.Points))
         assert len(theirs.images) == len(marks_of(ours, marks.Cells))
         arrows = marks_of(ours, marks.Arrow)
         assert [text.get_text() for text in theirs.texts if text.get_text()] == texts_of(ours)
@@ -198,19 +224,7 @@ def test_both_renderers_draw_every_mark(draw, axes_of):
             assert f">{word}</text>" in text
 
 
-KINDS = [kind for kind in vars(marks).values() if isinstance(kind, type) and kind is not marks.Mark]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if issubclass(kind, marks.Mark)])
-def test_no_kind_of_mark_lacks_a_renderer(kind):
-    from attn_course.figures import svg
-
-    for module in (svg, png):
-        missing = module._draw.dispatch(marks.Mark)
-        assert module._draw.dispatch(kind) is not missing
-
-
-@pytest.mark.parametrize("draw", DRAWN, ids=lambda draw: draw.__name__)
+@each_chart
 def test_axes_stay_inside_their_drawing(draw):
     for box in layout(drawn(draw)):
         assert 0 < box.left < box.right <= box.width
@@ -293,7 +307,7 @@ def test_wrong_answers_that_are_no_numbers_are_drawn_all_the_same(value):
     ]
     for ax in figures:
         drawing = svg_of(ax.figure)
-        assert 'd="Mnan' not in drawing and png.render_png(ax.figure)
+        assert 'd="Mnan' not in drawing and render_png.render_png(ax.figure)
 
 
 def test_cells_are_coloured_as_the_scale_says():
@@ -305,40 +319,13 @@ def test_cells_are_coloured_as_the_scale_says():
 def test_an_image_of_cells_is_a_png_that_others_read():
     imread = pytest.importorskip("matplotlib.image").imread
     colours = RNG.integers(0, 256, (3, 5, 3)) / 255
-    read = imread(io.BytesIO(markup.encode_png(colours)))
+    read = imread(io.BytesIO(svg_elements.encode_png(colours)))
     np.testing.assert_allclose(read, colours, atol=1e-6)
 
 
-def test_the_alt_text_says_kind_title_axes_and_what_is_seen():
-    text = alt_text.describe(drawn(draw_curves))
-    assert text == (
-        "Panel 1: Curves; y over t: sine goes from 0 to 1, between −1 and 1; flat stays at 0.3; "
-        "own rises from 0 to 9.8; here at 4. Panel 2: Curves; z over t: gap rises from 0 to 6.8."
-    )
-
-
-SEEN = {
-    draw_bars: "Bars “weights”; weight over key: a 0.20, b 0.70, rest 0.10.",
-    draw_groups: "Bars; share over city: one: 0 0.20, 1 -0.30; two: 0 0.50, 1 0.10.",
-    draw_intervals: (
-        "Intervals; gain: none at 0; all at 1; first from 0.2 to 0.7; second from 0.8 to 1.1."
-    ),
-    draw_arrows: (
-        "Arrows “plane”; second coordinate over first coordinate: "
-        "key 0 to (1, 0); key 1 to (0.5, 0.8); query to (2, −1)."
-    ),
-}
-
-
-@pytest.mark.parametrize("draw", SEEN, ids=lambda draw: draw.__name__)
-def test_the_alt_text_of_a_chart_has_its_numbers(draw):
-    assert alt_text.describe(drawn(draw)) == SEEN[draw]
-
-
-def test_the_alt_text_of_a_map_says_where_each_row_is_strongest_and_what_is_hidden():
-    text = alt_text.describe(drawn(draw_maps))
-    assert "0 most at 0 (1), 1 most at 0 (0.5), 2 most at 0 (0.33); 3 hidden cells" in text
-    assert "u most at long name (1.5), v most at w (2)." in text
+@each_chart
+def test_the_alt_text_says_kind_title_axes_and_what_is_seen(draw):
+    assert alt_text.describe(drawn(draw)) == DRAWN[draw]
 
 
 def test_key_i_has_one_colour_as_an_arrow_and_as_a_bar():
@@ -402,25 +389,37 @@ def test_no_text_is_smaller_than_nine_points_and_no_figure_wider_than_a_column(a
     assert plots.panels(4, width=20)[0].figure.width <= 9.0
 
 
-def test_a_matrix_has_a_negative_half_where_it_is_asked_for():
-    (cells,) = marks_of(plots.matrix([[3, 1]], top=4, signed=True), marks.Cells)
-    assert (cells.low, cells.high) == (-4, 4)
+@pytest.mark.parametrize(
+    ("values", "options", "ends"),
+    [
+        ([[3, 1]], {}, (0, 3)),
+        ([[3, -1]], {}, (-3, 3)),
+        ([[3, 1]], {"top": 4, "signed": True}, (-4, 4)),
+    ],
+)
+def test_a_matrix_has_a_negative_half_where_it_is_needed_or_asked_for(values, options, ends):
+    (cells,) = marks_of(plots.matrix(values, **options), marks.Cells)
+    assert (cells.low, cells.high) == ends
 
 
-def test_a_matrix_without_negative_numbers_has_no_negative_half():
-    left, right = plots.panels(2)
-    plots.matrix([[3, 1]], ax=left)
-    plots.matrix([[3, -1]], ax=right)
-    ends = [(cells.low, cells.high) for ax in (left, right) for cells in marks_of(ax, marks.Cells)]
-    assert ends == [(0, 3), (-3, 3)]
-    assert texts_of(left) == ["3", "1"]
+LEAKING = [[0.5, 0.25], [0.5, 0.0]]
+HALF = {"mask": [[True, False], [True, False]]}
+HATCHED = [[[0, 1], [1, 1]]]
 
 
-def test_a_hidden_cell_of_a_matrix_is_hatched_and_has_a_number_only_if_something_leaks():
-    ax = plots.matrix([[0.5, 0.25], [0.5, 0.0]], mask=[[True, False], [True, False]])
-    (hatching,) = marks_of(ax, marks.Hatching)
-    np.testing.assert_array_equal(hatching.cells, [[0, 1], [1, 1]])
-    assert texts_of(ax) == ["0.50", "0.25", "0.50"]
+@pytest.mark.parametrize(
+    ("draw", "texts", "hatched"),
+    [
+        (lambda: plots.matrix([[3, 1]]), ["3", "1"], []),
+        (lambda: plots.matrix([[0, 1]], words=[["cat", "dog"]]), ["cat", "dog"], []),
+        (lambda: plots.matrix(LEAKING, **HALF), ["0.50", "0.25", "0.50"], HATCHED),
+        (lambda: plots.attention_map(LEAKING, **HALF), ["0.50", "0.25", "0.50"], HATCHED),
+    ],
+)
+def test_a_cell_has_its_number_or_word_and_a_hidden_one_only_if_it_leaks(draw, texts, hatched):
+    ax = draw()
+    assert texts_of(ax) == texts
+    assert [mark.cells.tolist() for mark in marks_of(ax, marks.Hatching)] == hatched
 
 
 def test_names_of_bars_are_slanted_where_they_would_meet():
@@ -450,17 +449,6 @@ def test_a_legend_outside_leaves_its_width_free_beside_the_panel(axes_of):
     assert place.x0 >= theirs.get_window_extent().x1
 
 
-def test_a_hidden_cell_of_a_map_has_no_number_unless_it_leaks():
-    mask = [[True, False, False], [True, True, False]]
-    ax = plots.attention_map([[0.75, 0.25, 0], [0, 1, 0]], mask=mask)
-    assert texts_of(ax) == ["0.75", "0.25", "0.00", "1.00"]
-
-
-def test_words_may_stand_in_the_cells_of_a_matrix():
-    ax = plots.matrix([[0, 1]], words=[["cat", "dog"]], colour_bar=False)
-    assert texts_of(ax) == ["cat", "dog"] and ax.colour_bar is None
-
-
 def test_nested_lines_lie_on_one_another_and_are_all_seen():
     same = {"first": GRID, "second": GRID, "third": GRID}
     ax = plots.curves(GRID, same, xlabel="x", ylabel="y", nested=True)
@@ -475,13 +463,13 @@ def test_a_curve_whose_name_begins_with_an_underscore_is_not_in_the_legend():
 
 def test_each_head_has_a_map_of_its_own_weights_with_the_same_words():
     weights = np.arange(12).reshape(3, 2, 2) / 12
-    plots.head_maps(weights, ["a", "b"], ["c", "d"], colour_bar=False)
+    plots.head_maps(weights, queries=["a", "b"], colour_bar=False)
     (figure,) = panel.open_figures
     assert [ax.title for ax in figure.panels] == ["head 0", "head 1", "head 2"]
     for head, ax in enumerate(figure.panels):
         (cells,) = marks_of(ax, marks.Cells)
         np.testing.assert_array_equal(cells.values, weights[head])
-        assert ax.y.ticks()[1] == ["a", "b"]
+        assert ax.y.ticks()[1] == ["a", "b"] and ax.colour_bar is None
 
 
 def with_sliders(draw, **ends):
@@ -578,7 +566,6 @@ def test_a_page_holds_every_setting_of_its_switches():
 @pytest.fixture
 def boxes(monkeypatch):
     """What stands in each column of widgets that is shown to a kernel."""
-    monkeypatch.delenv("ATTN_FIGURES", raising=False)
     ipywidgets = pytest.importorskip("ipywidgets")
     made = []
     box = ipywidgets.VBox
@@ -586,65 +573,55 @@ def boxes(monkeypatch):
     return made
 
 
-def test_switches_stand_side_by_side_and_redraw_the_picture(shown, boxes):
+def test_switches_have_names_and_redraw_the_picture(shown_to, boxes):
+    shown_to("")
     plots.explore(draw_switched, head_0=True, head_1=False)
-    row, _, picture = boxes[0]
-    first, second = row.children
+    first, second, _, picture = boxes[0]
     assert (first.description, first.value, second.value) == ("head 0", True, False)
     second.value = True
     assert "on: 1, 1" in picture.value
 
 
-def test_a_still_figure_is_a_png_and_a_drawing_that_takes_its_place_where_scripts_run(
-    shown, monkeypatch
-):
-    monkeypatch.delenv("ATTN_FIGURES", raising=False)
+def test_a_still_figure_is_a_png_and_a_drawing_that_takes_its_place_where_scripts_run(shown_to):
+    shown = shown_to("")
     plots.bars([0.2, 0.8], title='two "bars"')
     display.show_open_figures()
     (bundle,) = shown
     page = bundle["text/html"]
-    assert page.startswith(
-        '<img class="attn-picture" alt="Bars “two &quot;bars&quot;”; weight over'
-    )
+    alt = "Bars “two &quot;bars&quot;”; weight over"
+    assert page.startswith(f'<img class="attn-picture" alt="{alt}')
     (drawing,) = frames_of(page)
     assert "two &quot;bars&quot;" in drawing and "var(--c0)" in drawing
     assert bundle["image/png"] in page and not panel.open_figures
 
 
-def test_a_stored_notebook_keeps_the_png_of_a_still_figure_alone(shown, monkeypatch):
-    monkeypatch.setenv("ATTN_FIGURES", "still")
+def test_a_stored_notebook_keeps_one_still_picture_and_its_words(shown_to):
+    shown = shown_to("still")
     plots.bars([0.2, 0.8])
     display.show_open_figures()
-    assert [set(bundle) for bundle in shown] == [{"image/png", "text/plain"}]
-
-
-def test_a_stored_notebook_keeps_one_still_picture_and_its_words(shown, monkeypatch):
-    monkeypatch.setenv("ATTN_FIGURES", "still")
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
-    (bundle,) = shown
-    assert set(bundle) == {"image/png", "text/plain"}
-    assert (
-        bundle["text/plain"]
-        == "Curves “t = 1”; y over x: line rises from 0 to 14. With sliders: t = 1."
-    )
+    assert [set(bundle) for bundle in shown] == [{"image/png", "text/plain"}] * 2
+    words = "Curves “t = 1”; y over x: line rises from 0 to 14. With sliders: t = 1."
+    assert shown[1]["text/plain"] == words
 
 
-def test_a_page_gets_the_still_picture_first_and_then_what_moves(shown, monkeypatch):
-    monkeypatch.setenv("ATTN_FIGURES", "page")
+def test_a_page_gets_the_still_picture_first_and_then_what_moves(shown_to):
+    shown = shown_to("page")
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     still, moves = shown
     assert 'alt="Curves “t = 1”; y over x: line rises from 0 to 14."' in still["text/html"]
     assert len(frames_of(moves["text/html"])) == 61
 
 
-def test_without_ipywidgets_a_reader_gets_what_a_page_gets(shown, monkeypatch):
-    monkeypatch.delenv("ATTN_FIGURES", raising=False)
+def test_without_ipywidgets_a_reader_gets_what_a_page_gets(shown_to, monkeypatch):
+    shown = shown_to("")
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     assert ["image/png" in data for data in shown] == [True, False]
 
 
-def test_a_slider_moves_the_picture_while_it_is_dragged(shown, boxes):
+def test_a_slider_moves_the_picture_while_it_is_dragged(shown_to, boxes):
+    shown = shown_to("")
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
     control, _, picture = boxes[0]
     assert control.continuous_update and "t = 1" in picture.value
@@ -654,7 +631,8 @@ def test_a_slider_moves_the_picture_while_it_is_dragged(shown, boxes):
     assert sliders._VIEW in bundle and "image/png" in bundle
 
 
-def test_a_picture_that_can_no_longer_be_drawn_says_so_in_its_place(shown, boxes):
+def test_a_picture_that_can_no_longer_be_drawn_says_so_in_its_place(shown_to, boxes):
+    shown_to("")
     space = {"top": 1.0}
     plots.explore(lambda t: plots.bars([t], top=space["top"]), t=(0.0, 2.0, 1.0))
     control, _, picture = boxes[0]
@@ -668,9 +646,9 @@ def test_a_picture_that_can_no_longer_be_drawn_says_so_in_its_place(shown, boxes
 
 
 def test_a_kernel_leaves_frames_beside_its_sliders_that_only_show_where_these_do_not(
-    shown, monkeypatch
+    shown_to, monkeypatch
 ):
-    monkeypatch.delenv("ATTN_FIGURES", raising=False)
+    shown = shown_to("")
     ipywidgets = pytest.importorskip("ipywidgets")
     monkeypatch.setattr(display, "in_kernel", lambda: True)
     plots.explore(draw_tilted, t=(0.0, 2.0, 1.0))
@@ -684,8 +662,8 @@ def test_a_kernel_leaves_frames_beside_its_sliders_that_only_show_where_these_do
     assert (name,) in [model["state"].get("_dom_classes") for model in models]
 
 
-def test_a_plane_is_a_picture_with_words_and_a_script_that_asks_no_one(shown, monkeypatch):
-    monkeypatch.setenv("ATTN_FIGURES", "still")
+def test_a_plane_is_a_picture_with_words_and_a_script_that_asks_no_one(shown_to):
+    shown = shown_to("still")
     plots.query_plane([[1, 0], [0, 1]], [1.0, 3.0], query=(2, 2), names=["a", "b"])
     still, moves = shown
     assert "Query at (2, 2): a 0.50, b 0.50; output 2.00." in still["text/plain"]
@@ -694,8 +672,8 @@ def test_a_plane_is_a_picture_with_words_and_a_script_that_asks_no_one(shown, mo
     assert addresses == {"http://www.w3.org/2000/svg"}
 
 
-def test_a_plane_is_written_the_same_way_at_every_run(shown, monkeypatch):
-    monkeypatch.setenv("ATTN_FIGURES", "still")
+def test_a_plane_is_written_the_same_way_at_every_run(shown_to):
+    shown = shown_to("still")
     for _ in range(2):
         plots.query_plane([[1, 0], [0, 1], [-1, -1]], noise=0.2)
     assert shown[1] == shown[3] and shown[0]["text/plain"] == shown[2]["text/plain"]
@@ -724,16 +702,44 @@ def test_a_mark_beside_all_intervals_is_not_drawn_on_the_edge_of_the_figure():
 
 
 def test_a_diagram_has_a_line_of_text_for_each_line_and_arrows_from_border_to_border():
-    ax = plots.diagram({"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")])
-    texts = [mark.text for mark in ax.marks if isinstance(mark, marks.Text)]
-    assert texts == ["one", "(B, T)", "two"]
-    (arrow,) = (mark for mark in ax.marks if isinstance(mark, marks.Arrow))
+    (ax,) = drawn(draw_diagram).panels
+    assert texts_of(ax) == ["one", "(B, T)", "two"]
+    (arrow,) = marks_of(ax, marks.Arrow)
     assert arrow.start.tolist() == [0.85, 0]  # half the width of a box
     assert arrow.end.tolist() == [2.15, 0]
 
 
-def test_the_alt_text_of_a_diagram_names_its_arrows_and_no_coordinates():
-    figure = drawn(
-        lambda: plots.diagram({"one\n(B, T)": (0, 0), "two": (3, 0)}, [("one\n(B, T)", "two")])
-    )
-    assert alt_text.describe(figure) == "Diagram with arrows from one (B, T) to two."
+POINTS = 193 / 2  # from the middle of a panel to its edge
+CROWDS = {
+    "four keys and a query": ([(3, 1), (1, 0), (0.7, 0.7), (0, 1), (-1, 0)], 4.0),
+    "a short key beside a long query": (
+        [(2.6, -1), (1, 0), (0, 1), (-1, 0), (0, -1), (0.3, 0.2)],
+        3.3,
+    ),
+    "three arrows along one line": ([(0, 4), (0, 1), (2.6, 1.5), (0, 1.5)], 4.6),
+}
+each_crowd = pytest.mark.parametrize(("ends", "limit"), CROWDS.values(), ids=CROWDS)
+
+
+def boxes_of_names(ends, limit):
+    """(left, right, low, high) of each name, a letter taken as narrower than it is."""
+    names = [f"key {k}" for k in range(len(ends))]
+    middles = np.array(ends) * POINTS / limit + shifts_of_names(names, ends, limit)
+    half = 2.5 * len(names[0])
+    return [(x - half, x + half, y - 4, y + 4) for x, y in middles]
+
+
+@each_crowd
+def test_no_name_stands_on_another_or_leaves_the_panel(ends, limit):
+    found = boxes_of_names(ends, limit)
+    for one, other in combinations(found, 2):
+        aside = one[1] <= other[0] or other[1] <= one[0]
+        assert aside or one[3] <= other[2] or other[3] <= one[2]
+    assert np.abs(found).max() <= POINTS
+
+
+@each_crowd
+def test_no_name_hides_the_tip_of_an_arrow(ends, limit):
+    tips = np.array(ends) * POINTS / limit
+    for left, right, low, high in boxes_of_names(ends, limit):
+        assert not any(left < x < right and low < y < high for x, y in tips)

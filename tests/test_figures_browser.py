@@ -20,9 +20,8 @@ OF_NBCONVERT = {
     "https://cdnjs.cloudflare.com/ajax/libs/require.js/2.1.10/require.min.js",
     "https://unpkg.com/@jupyter-widgets/html-manager@*/dist/embed-amd.js",
 }
-FOREIGN = (
-    'performance.getEntriesByType("resource").filter((e) => !e.name.startsWith("data:")).length'
-)
+LOADED = 'performance.getEntriesByType("resource")'
+FOREIGN = f'{LOADED}.filter((entry) => !entry.name.startsWith("data:")).length'
 
 
 def draw(angle, length):
@@ -50,9 +49,8 @@ def outputs():
         patch.setenv("ATTN_FIGURES", "page")
         patch.setattr(display, "show", lambda data, metadata=None: found.append(data))
         plots.query_plane(KEYS, [1, 2, 3, 4], query=(3, 1), limit=4)
-        plots.query_plane(
-            KEYS[1:], KEYS[1:], query=[(2, 0), (0, 2)], noise=0.3, land=True, hull=True
-        )
+        heads = [(2, 0), (0, 2)]
+        plots.query_plane(KEYS[1:], [1, 2, 3], query=heads, noise=0.3, land=True, hull=True)
         plots.explore(draw, angle=(0.0, 3.0, 1.0), length=(0.0, 3.0, 2.0))
         plots.explore(draw_switched, head_0=True, head_1=False)
         plots.explore(draw_wide, shift=(0, 1, 1))
@@ -82,9 +80,8 @@ def opened(browser, outputs, tmp_path):
 
 
 def text_of_tip(browser, number):
-    return browser.run(
-        f"document.querySelectorAll('.tip')[{number}].getAttribute('aria-valuetext')"
-    )
+    tip = f"document.querySelectorAll('.tip')[{number}]"
+    return browser.run(f"{tip}.getAttribute('aria-valuetext')")
 
 
 def test_what_moves_takes_the_place_of_the_still_picture(opened):
@@ -185,13 +182,7 @@ def test_a_switch_of_a_page_shows_its_frame_when_it_is_clicked(opened):
 @pytest.mark.parametrize("width", [1200, 390])
 def test_nothing_is_wider_than_the_page_and_text_stays_readable(opened, width):
     browser = opened()
-    browser.ask(
-        "Emulation.setDeviceMetricsOverride",
-        width=width,
-        height=800,
-        deviceScaleFactor=1,
-        mobile=False,
-    )
+    browser.look("light", width)
     assert browser.run("document.documentElement.scrollWidth") <= width
     sizes = """[...document.querySelectorAll('svg text')].filter((t) => t.textContent).map((t) =>
       parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a / t.ownerSVGElement.currentScale)"""
@@ -203,17 +194,15 @@ def test_nothing_is_wider_than_the_page_and_text_stays_readable(opened, width):
 def test_a_figure_that_is_wider_than_a_phone_is_scrolled_by_keys_too(browser, opened):
     browser.look("light", 390)
     opened()
-    wide = (
-        "[...document.querySelectorAll('.attn-frame')].filter((f) => f.scrollWidth > f.clientWidth)"
-    )
+    frames = "[...document.querySelectorAll('.attn-frame')]"
+    wide = f"{frames}.filter((frame) => frame.scrollWidth > frame.clientWidth)"
     assert set(browser.wait(f"{wide}.length && {wide}.map((f) => f.tabIndex)")) == {0}
     browser.ask("Emulation.clearDeviceMetricsOverride")
 
 
 def test_a_dark_page_has_lighter_colours(opened):
-    colour = (
-        "getComputedStyle(document.querySelector('.attn-plane')).getPropertyValue('--c0').trim()"
-    )
+    style = "getComputedStyle(document.querySelector('.attn-plane'))"
+    colour = f"{style}.getPropertyValue('--c0').trim()"
     assert opened().run(colour) == "#0072b2"
     assert opened('data-theme="dark"').run(colour) == "#4aa8e8"
 
@@ -268,11 +257,4 @@ def test_sliders_of_a_kernel_move_when_the_notebook_is_exported_without_it(
     x, y, width = browser.run(f"(b => [b.x, b.y + b.height / 2, b.width])({box})")
     browser.drag([x + width / 3, y], [x + width - 10, y])
     assert browser.run(title) != before
-    assert foreign_requests(browser) <= OF_NBCONVERT
-
-
-def foreign_requests(browser):
-    """The addresses beyond this machine that the page asked for."""
-    told = [event for event in browser.heard if event["method"] == "Network.requestWillBeSent"]
-    asked = {event["params"]["request"]["url"] for event in told}
-    return {url for url in asked if url.startswith("http")}
+    assert browser.asked_outside() <= OF_NBCONVERT

@@ -1,21 +1,22 @@
 """Figures in JupyterLab with its kernel: sliders move the picture while keys are pressed."""
 
 import contextlib
-import os
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
+import tempfile
+from pathlib import Path
 
 import nbformat
 import pytest
 from browser import Browser, needs_browser
-from course import ROOT
+from jupyter import Jupyter
 
 pytestmark = needs_browser
 PATIENCE = 300  # seconds, for a machine that does much else
+LAB = (
+    *("-m", "jupyterlab", "--no-browser", "--allow-root", "--LabApp.news_url=None"),
+    *("--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True"),
+    "--LabApp.expose_app_in_browser=True",
+)
 CELLS = [
     "from attn_course import plots\nplots.query_plane([[1, 0], [0, 1]], [1, 3], query=(2, 1), limit=4)",
     'plots.bars([0.2, 0.8], title="two bars")',
@@ -45,35 +46,15 @@ new MutationObserver(() => {
 """
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 @contextlib.contextmanager
 def served(folder):
     """JupyterLab over a folder, with settings of its own; gives its address."""
-    port = free_port()
-    settings = {
-        "JUPYTER_CONFIG_DIR": str(folder / "config"),
-        "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
-        "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
-        "PYTHONPATH": str(ROOT),
-    }
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1"]
-    command += [f"--port={port}", "--IdentityProvider.token=", "--LabApp.news_url=None"]
-    command += ["--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    left_out = ("ATTN_FIGURES", "MPLBACKEND")
-    environment = {k: v for k, v in os.environ.items() if k not in left_out} | settings
-    server = subprocess.Popen(command, env=environment, **quiet)
-    try:
-        wait_for(f"http://127.0.0.1:{port}/api")
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait()
+    with tempfile.TemporaryDirectory() as home:
+        server = Jupyter(LAB, folder, Path(home))
+        try:
+            yield server.address
+        finally:
+            server.close()
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +66,6 @@ def address(tmp_path_factory):
     nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "try.ipynb")
     with served(folder) as lab:
         yield f"{lab}/lab/tree/try.ipynb"
-
-
-def wait_for(page):
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        try:
-            urllib.request.urlopen(page).close()
-            return
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError("JupyterLab does not answer")
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ tests/test_questions.py puts every answer of the banks to the judges; here some 
 import pytest
 from classroom import bank_submissions, save
 from course import ROOT, WRITTEN, bank
+from sandbox_sessions import needs_sandbox
 
 from attn_course.grading.grade_one import Settings, grade_one
 from attn_course.grading.record import State
@@ -13,8 +14,6 @@ from attn_course.grading.sandbox import tiers
 from attn_course.grading.sandbox.fork_server import Limits
 from attn_course.grading.submissions import File
 
-MISSING = tiers.missing_mechanisms()
-needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 BUILT = [name for name in WRITTEN if (ROOT / "notebooks" / f"{name}.ipynb").exists()]
 
 

@@ -13,36 +13,19 @@ import time
 import zipfile
 
 import pytest
-from classroom import cell, classroom, filled, notebook, parts_of, right, save, wrong
+from classroom import all_right, cell, classroom, filled, notebook, parts_of, right, save, wrong
 from course import all_parts, machine_points
+from sandbox_sessions import ATTN, MISSING, needs_sandbox, on_a_machine_like
 
 from attn_course import cli, register
 from attn_course.grading import grade_class
-from attn_course.grading.sandbox import tiers
 
-MISSING = tiers.missing_mechanisms()
-needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
 NAME = "01_copying"
 FULL = machine_points(NAME)  # what the machine gives for it all
 WRITTEN = sum(part.judge is None for part in all_parts(NAME))  # the answers a person reads
 JUDGED = len(all_parts(NAME)) - WRITTEN
 SCRIPT = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
-
-
-PROGRAM = [sys.executable, "-c", "import sys, attn_course.cli as cli; sys.exit(cli.main())"]
-
-
-def attn(*arguments, **environment):
-    return subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, **environment},
-    )
-
-
-def all_right():
-    return filled(NAME, {(q.id, p.kind): right(NAME, q, p) for q, p in parts_of(NAME)})
+attn = functools.partial(on_a_machine_like, "")
 
 
 def all_wrong():
@@ -62,6 +45,12 @@ def forged_outputs(found):
     text = {"output_type": "stream", "name": "stdout", "text": "✔ 1.1 correct · 1 of 1 points"}
     for one in checks(found):
         one |= {"outputs": [text], "execution_count": 1}
+
+
+def new_cell(found, place, source, kind="code"):
+    name = f"new-{len(found['cells'])}"
+    more = {"cell_type": kind, "metadata": {}, "source": source, "id": name}
+    found["cells"].insert(place, more)
 
 
 def check_of_their_own(found):
@@ -103,14 +92,6 @@ def reordered(found):
     found["cells"] += answers[::-1]
 
 
-def split(found):
-    answer = cell(found, "q1-4-code")
-    place = found["cells"].index(answer) + 1
-    answer["source"] = "dual = 30.0"
-    query = "def copy_query(keys, j):\n    return dual * np.linalg.pinv(keys)[:, j]"
-    found["cells"].insert(place, {"cell_type": "code", "metadata": {}, "source": query, "id": "x"})
-
-
 def deleted(found):
     found["cells"].remove(cell(found, "q1-4-code"))
 
@@ -134,26 +115,22 @@ def leaves(found):
     cell(found, "q1-1-code")["source"] = "import os\ndef attention_weights(*a, **k): os._exit(0)"
 
 
-def first_cell(found):
-    return next(one for one in found["cells"] if one["cell_type"] == "code")
-
-
 def magics_and_modules(found):
     """What many a notebook starts with; this machine has no such module."""
-    one = first_cell(found)
+    one = next(one for one in found["cells"] if one["cell_type"] == "code")
     more = "%%capture\n!pip install \\\n  nonsense\nimport nonsense\nnonsense.set_theme()\n"
     one["source"] = more + "".join(one["source"])
 
 
 def names_used_again(found):
     use = "copies = copies(np.zeros(2), 0)\ncopy_sharpness = copy_sharpness(9, 4, 0.1)"
-    found["cells"].append({"cell_type": "code", "metadata": {}, "source": use, "id": "x"})
+    new_cell(found, len(found["cells"]), use)
 
 
 def help_from_elsewhere(found):
     """A star, a list filled by a cell of its own, a derivation above its symbols."""
     for source in ("factors.append(1.0)", "factors = []", "from numpy import *"):
-        found["cells"].insert(1, {"cell_type": "code", "metadata": {}, "source": source})
+        new_cell(found, 1, source)
     body = "return factors[0] * sqrt(d) * log((n - 1) * (1 - epsilon) / epsilon)"
     cell(found, "q1-6-code")["source"] = f"def copy_sharpness(n, d, epsilon):\n    {body}"
     chain = cell(found, "q1-2-derive")
@@ -161,23 +138,13 @@ def help_from_elsewhere(found):
     found["cells"].insert(1, chain)
 
 
-def words_in_a_new_cell(found):
-    empty = cell(found, "q1-7-written")
-    empty["source"] = "*Your answer to 1.7: replace this line.*"
-    words = {"cell_type": "markdown", "metadata": {}, "source": "Because.", "id": "0123abcd"}
-    found["cells"].insert(found["cells"].index(empty) + 1, words)
-
-
-def words(place, *texts, kind="markdown"):
-    """Words in new cells, so far below the empty one that is meant for them."""
+def words(text, kind):
+    """Words in a new cell below the empty one that is meant for them."""
 
     def write(found):
         empty = cell(found, "q1-7-written")
         empty["source"] = "*Your answer to 1.7: replace this line.*"
-        where = found["cells"].index(empty) + place
-        for text in reversed(texts):
-            new = {"cell_type": kind if text else "code", "metadata": {}, "source": text}
-            found["cells"].insert(where, new | {"id": f"0123abc{len(text) % 10}"})
+        new_cell(found, found["cells"].index(empty) + 1, text, kind)
 
     return write
 
@@ -186,26 +153,6 @@ def answer_in_its_check(found):
     answer, test = cell(found, "q1-4-code"), cell(found, "q1-4-check")
     test["source"] = "".join(answer["source"]) + "\n\n" + "".join(test["source"])
     found["cells"].remove(answer)
-
-
-def helper_in_a_check(found):
-    answer, test = cell(found, "q1-4-code"), cell(found, "q1-4-check")
-    copied = {**test, "source": "def sharp(row):\n    return 30.0 * row", "id": "0123abcd"}
-    found["cells"].insert(found["cells"].index(answer), copied)
-    answer["source"] = "def copy_query(keys, j):\n    return sharp(np.linalg.pinv(keys)[:, j])"
-
-
-def renamed_answer(found):
-    answer = cell(found, "q1-4-code")
-    answer["source"] = "".join(answer["source"]).replace("copy_query", "my_query")
-
-
-def value_named_as_its_function(found):
-    """A helper that gives way to its own value, as many a notebook has it."""
-    answer = cell(found, "q1-4-code")
-    answer["source"] = "def copy_query(keys, j):\n    return big * np.linalg.pinv(keys)[:, j]"
-    for source in ("big = big()", "def big():\n    return 30.0"):
-        found["cells"].insert(1, {"cell_type": "code", "metadata": {}, "source": source})
 
 
 def out_of_a_judge(found):
@@ -236,7 +183,6 @@ ODD = {
     "random ids": (random_ids, FULL, WRITTEN),
     "a duplicated cell": (duplicated, FULL, WRITTEN),
     "reordered cells": (reordered, FULL, WRITTEN),
-    "a split cell": (split, FULL, WRITTEN),
     "words in a code cell": (written_as_code, FULL, WRITTEN),
     "format 3": (version_3, FULL, WRITTEN),
     "a deleted cell": (deleted, FULL - 1, WRITTEN),
@@ -246,18 +192,11 @@ ODD = {
     "magics and modules": (magics_and_modules, FULL, WRITTEN),
     "names used again": (names_used_again, FULL, WRITTEN),
     "help from elsewhere": (help_from_elsewhere, FULL, WRITTEN),
-    "words in a new cell": (words_in_a_new_cell, FULL, WRITTEN),
+    "words in a new cell": (words("Because.", "markdown"), FULL, WRITTEN),
+    "words as a comment": (words("# Because.", "code"), FULL, WRITTEN),
     "out of a judge": (out_of_a_judge, FULL - 1, WRITTEN),
     "keeps the judge busy": (keeps_the_judge_busy, FULL - 1, WRITTEN + 1),
     "an answer in its check cell": (answer_in_its_check, FULL - 1, WRITTEN + 1),
-    "a helper in a copied check cell": (helper_in_a_check, FULL - 1, WRITTEN + 1),
-    "an answer of another name": (renamed_answer, FULL - 1, WRITTEN + 1),
-    "a value named as its function": (value_named_as_its_function, FULL, WRITTEN),
-    "words with a heading": (words(1, "## Mine\n\nBecause."), FULL, WRITTEN),
-    "words after an empty cell": (words(1, "", "Because."), FULL, WRITTEN),
-    "words above": (words(0, "Because."), FULL, WRITTEN),
-    "words at the end": (words(99, "Because."), FULL, WRITTEN),
-    "words as a comment": (words(99, "# Because.", kind="code"), FULL, WRITTEN),
     "<img src=x onerror=document.title=1>": (script_in_words, FULL, WRITTEN),
     "it's \"Zoë\" O'Neil; rm -rf *": (None, FULL, WRITTEN),
     "=HYPERLINK(1)": (None, FULL, WRITTEN),
@@ -278,11 +217,11 @@ UNREADABLE = {
 
 def write_class(folder):
     for who, (change, _, _) in (DISHONEST | ODD).items():
-        found = all_wrong() if who in DISHONEST else all_right()
+        found = all_wrong() if who in DISHONEST else all_right(NAME)
         if change:
             change(found)
         save(folder / who / f"{NAME}.ipynb", found)
-    save(folder / "nbgrader's layout" / NAME / f"{NAME}.ipynb", all_right())
+    save(folder / "nbgrader's layout" / NAME / f"{NAME}.ipynb", all_right(NAME))
     save(folder / "untouched" / f"{NAME}.ipynb", notebook(NAME))
     write_unreadable(folder)
 
@@ -290,7 +229,7 @@ def write_class(folder):
 def write_unreadable(folder):
     for who in UNREADABLE.keys() - {"a linked folder"}:
         (folder / who).mkdir(parents=True)
-    text = json.dumps(all_right())
+    text = json.dumps(all_right(NAME))
     (folder / "cut short" / f"{NAME}.ipynb").write_text(text[:5_000])
     (folder / "empty file" / f"{NAME}.ipynb").touch()
     (folder / "another encoding" / f"{NAME}.ipynb").write_bytes(b'{"nbformat": "\xe9"}')
@@ -307,6 +246,8 @@ def graded(tmp_path_factory):
 
     pytest's workers share it: the first to come grades, the others wait.
     """
+    if MISSING:
+        pytest.skip(f"this machine lacks {', '.join(MISSING)}")
     base = tmp_path_factory.getbasetemp()
     base = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     folder, out, said = base / "class", base / "graded", base / "said.json"
@@ -329,13 +270,11 @@ def results(out, who):
     return json.loads(name.read_text("utf-8"))
 
 
-@needs_sandbox
 @pytest.mark.parametrize("who", DISHONEST)
 def test_no_trick_with_check_cells_earns_a_point(graded, who):
     assert float(graded[-1][who]["total"]) == 0 and graded[-1][who]["problems"] == ""
 
 
-@needs_sandbox
 @pytest.mark.parametrize("who", ODD)
 def test_an_odd_notebook_is_graded_for_what_its_answers_do(graded, who):
     _, points, waiting = ODD[who]
@@ -344,7 +283,6 @@ def test_an_odd_notebook_is_graded_for_what_its_answers_do(graded, who):
     assert row["problems"] == ""
 
 
-@needs_sandbox
 @pytest.mark.parametrize("who", UNREADABLE)
 def test_an_unreadable_submission_gets_a_sentence_and_no_point(graded, who):
     row = graded[-1][who]
@@ -352,7 +290,6 @@ def test_an_unreadable_submission_gets_a_sentence_and_no_point(graded, who):
     assert float(row["total"] or 0) == 0 and row["problems"].endswith(".")
 
 
-@needs_sandbox
 def test_the_last_line_and_the_exit_status_say_what_could_not_be_graded(graded):
     _, _, (status, said, progress), found = graded
     bad = len(UNREADABLE) - 1  # an empty folder holds no file
@@ -364,7 +301,6 @@ def test_the_last_line_and_the_exit_status_say_what_could_not_be_graded(graded):
     assert f"{good + bad}/{good + bad}" in progress and "notebooks/s" in progress
 
 
-@needs_sandbox
 def test_columns_are_questions_subtotal_total_and_what_awaits(graded):
     row = graded[-1]["right"]
     assert list(row) == [
@@ -372,11 +308,11 @@ def test_columns_are_questions_subtotal_total_and_what_awaits(graded):
         *("total", "awaiting", "problems"),
     ]
     assert row[NAME] == row["total"] == f"{FULL:g}" and row["1.3"] == "0.5"
+    assert "\n'=HYPERLINK(1)," in (graded[1] / "gradebook.csv").read_text("utf-8")
     assert graded[-1]["untouched"]["total"] == "0"
     assert graded[-1]["nbgrader's layout"]["total"] == f"{FULL:g}"
 
 
-@needs_sandbox
 def test_results_follow_the_schema_of_gradescope(graded):
     found = results(graded[1], "right")
     assert found["score"] == FULL and len(found["tests"]) == len(all_parts(NAME))
@@ -388,7 +324,6 @@ def test_results_follow_the_schema_of_gradescope(graded):
         assert 0 <= test["score"] <= test["max_score"] and test["visibility"] == "visible"
 
 
-@needs_sandbox
 @pytest.mark.parametrize(
     ("who", "question", "sentence"),
     [
@@ -407,7 +342,6 @@ def test_a_lost_point_has_its_reason(graded, who, question, sentence):
     assert found and found[0]["score"] == 0, tests
 
 
-@needs_sandbox
 def test_nothing_a_student_wrote_is_markup_on_any_page(graded):
     pages = list(graded[1].rglob("*.html"))
     code = [page.stem for page in pages if page.stem.endswith(("-code", "-derive"))]
@@ -417,32 +351,21 @@ def test_nothing_a_student_wrote_is_markup_on_any_page(graded):
         assert text.count("<script") == 1 and "<img" not in text, page.name
 
 
-@needs_sandbox
-def test_a_batch_torn_at_any_byte_resumes_to_the_same_gradebook(graded, tmp_path):
-    folder, out, _, _ = graded
-    torn = tmp_path / "torn"
-    shutil.copytree(out, torn)
-    data = (out / "results.jsonl").read_bytes()
-    (torn / "results.jsonl").write_bytes(data[: len(data) // 2])
-    (torn / "gradebook.csv").unlink()
-    done = attn("grade", folder, "--out", torn, "--notebooks", "1")
-    assert (torn / "gradebook.csv").read_bytes() == (out / "gradebook.csv").read_bytes()
-    kept = data[: len(data) // 2].count(b"\n") - 1
-    assert f"/{data.count(10) - 1 - kept}" in done.stderr
-
-
-@needs_sandbox
 def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
     folder, out, _, _ = graded
     kept = tmp_path / "out"
     shutil.copytree(out, kept)
-    given = tmp_path / "written.csv"
-    rows_given = (
+    given = tmp_path / "given.csv"
+    grade = ["grade", folder, "--out", kept, "--notebooks", "1"]
+    given.write_text("nobody,1.7,written,0.5,\n")
+    refused = attn(*grade, "--written", given)
+    assert refused.returncode == 2 and "line 1: there is no student 'nobody'." in refused.stderr
+    assert not (kept / "written.csv").exists()
+    given.write_text(
         "right,1.7,written,0.25,neat\n'=HYPERLINK(1),1.7,written,0.5,\ncut short,1.1,code,1,lifted"
     )
-    given.write_text(f"student,question,part,points,comment\n{rows_given}\n")
-    attn("grade", folder, "--out", kept, "--notebooks", "1", "--written", given)
-    again = attn("grade", folder, "--out", kept, "--notebooks", "1")
+    attn(*grade, "--written", given)
+    again = attn(*grade)
     found = rows(kept)
     assert (found["right"]["total"], found["right"]["awaiting"]) == (f"{FULL + 0.25:g}", "0")
     assert found["=HYPERLINK(1)"]["1.7"] == "0.5" and found["cut short"]["total"] == "1"
@@ -453,7 +376,7 @@ def test_points_of_a_person_are_merged_and_kept(graded, tmp_path):
 
 @needs_sandbox
 def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path):
-    save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", all_right())
+    save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", all_right(NAME))
     (tmp_path / "roster.csv").write_text("student,name,id\nann,Ann Lee,17\nbob,Bob,18\n")
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out", "--seed", "7"]
     known = ["--roster", tmp_path / "roster.csv", "--export", "canvas"]
@@ -473,7 +396,7 @@ def test_only_what_anyone_handed_in_counts_and_all_in_the_roster_appear(tmp_path
 @needs_sandbox
 def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path):
     notebook_path = tmp_path / "class" / "ann" / f"{NAME}.ipynb"
-    save(notebook_path, all_right())
+    save(notebook_path, all_right(NAME))
     arguments = ["grade", tmp_path / "class", "--out", tmp_path / "out"]
     (tmp_path / "w.csv").write_text("student,question,points,grader\nann,1.7,1/3,Eve\n")
     attn(*arguments, "--written", tmp_path / "w.csv")
@@ -483,36 +406,13 @@ def test_a_changed_answer_loses_its_mark_and_regrade_runs_what_it_names(tmp_path
         assert ("1/1" in done.stderr) == runs and "0 answers await" in done.stdout
     done = attn(*arguments, "--regrade", "7.7.7")
     assert done.returncode == 2 and "--regrade: there is no question 7.7.7" in done.stderr
-    changed = all_right()
+    changed = all_right(NAME)
     cell(changed, "q1-7-written")["source"] = "On second thoughts: the keys are orthogonal."
     save(notebook_path, changed)
     said = "1 notebook of 1 student graded, 0 could not be, 1 answer awaits a person."
     assert said in attn(*arguments).stdout
     page = (tmp_path / "out" / "questions" / "1.7.html").read_text("utf-8")
     assert "has changed since 0.3333 points were" in page and "by Eve" in page
-
-
-BAD_POINTS = {
-    "nobody,1.7,0.5": "line 2: there is no student 'nobody'.",
-    "right,9.9,1": "line 2: there is no question 9.9",
-    "right,1.7,7": "line 2: '7' is not a number of points from 0 to 0.5.",
-    "right,1.7,nan": "line 2: 'nan' is not a number of points from 0 to 0.5.",
-    "right,1.1,1": "line 2: question 1.1 has no written part.",
-    "right,1.7,0.5\nright,1.7,0.25": "line 3: 'right' was given other points for 1.7 above.",
-    "right,1.7," + "1" * 200_000: "is not a table of cells and lines (field larger than",
-}
-
-
-@needs_sandbox
-@pytest.mark.parametrize("line", BAD_POINTS)
-def test_a_bad_line_of_points_is_refused_in_a_sentence(graded, tmp_path, capsys, line):
-    folder, out, _, _ = graded
-    kept = tmp_path / "out"
-    shutil.copytree(out, kept)
-    (tmp_path / "written.csv").write_text(f"student,question,points\n{line}\n")
-    given = ["--written", str(tmp_path / "written.csv")]
-    assert cli.main(["grade", str(folder), "--out", str(kept), "--notebooks", "1", *given]) == 2
-    assert BAD_POINTS[line] in capsys.readouterr().err and not (kept / "written.csv").exists()
 
 
 @needs_sandbox
@@ -533,7 +433,7 @@ def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
     slow = "import time\ntime.sleep(60)\ncopies = print"  # the key is pressed before that is over
     save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", notebook(NAME))
     save(tmp_path / "class" / "bob" / f"{NAME}.ipynb", filled(NAME, {("1.3", "code"): slow}))
-    command = [*PROGRAM, "grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
+    command = [*ATTN, "grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
     pipe, temporary = subprocess.PIPE, tmp_path / "tmp"
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
@@ -558,7 +458,7 @@ def test_a_batch_killed_again_and_again_ends_in_the_same_gradebook(tmp_path):
     expected = classroom(tmp_path / "class", ["01_copying"], 8)
     arguments = ["grade", tmp_path / "class", "--notebooks", "1", "--seed", "3", "--out"]
     attn(*arguments, tmp_path / "whole")
-    command = [*PROGRAM, *map(str, arguments), str(tmp_path / "torn")]
+    command = [*ATTN, *map(str, arguments), str(tmp_path / "torn")]
     for wanted in (3, 6):
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         while process.poll() is None and num_lines(tmp_path / "torn") < wanted:
@@ -618,19 +518,19 @@ def test_what_cannot_be_done_is_one_sentence(tmp_path, monkeypatch, capsys, argu
     assert sentence in said and said.count("\n") == 1
 
 
-def test_check_gives_the_verdicts_of_the_notebook(tmp_path):
+def test_check_gives_the_verdicts_of_the_notebook(tmp_path, monkeypatch):
     question, part = parts_of("00_start_here")[0]
     choices = {(question.id, part.kind): right("00_start_here", question, part)}
     save(tmp_path / "00_start_here.ipynb", filled("00_start_here", choices))
-    done = attn("check", tmp_path / "00_start_here.ipynb", PYTHONIOENCODING="ascii")
-    assert done.returncode == 0 and "? 0.1 correct" in done.stdout
     done = attn("check", tmp_path / "00_start_here.ipynb")
     assert done.returncode == 0 and "✔ 0.1 correct" in done.stdout
     assert "○ 0.2 not attempted" in done.stdout and "0.3 not attempted" in done.stdout
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    assert "? 0.1 correct" in attn("check", tmp_path / "00_start_here.ipynb").stdout
 
 
 def test_diff_shows_the_answers_and_nothing_else(tmp_path, capsys):
-    found = all_right()
+    found = all_right(NAME)
     source = "def copy_query(keys, j):\n    return '<b>mine</b>'"
     cell(found, "q1-4-code")["source"] = f"{source}\n# \x1b[2J clears the screen"
     save(tmp_path / f"{NAME}.ipynb", found)
@@ -658,7 +558,7 @@ def test_the_autograder_grades_in_an_empty_folder_and_holds_no_solution(tmp_path
     held = {path.name for path in source.rglob("*")}
     assert {"setup.sh", "run_autograder", "copying.py"} <= held
     assert "solutions" not in held and f"{NAME}.ipynb" not in held
-    save(tmp_path / "autograder" / "submission" / f"{NAME}.ipynb", all_right())
+    save(tmp_path / "autograder" / "submission" / f"{NAME}.ipynb", all_right(NAME))
     known = {"AUTOGRADER": str(tmp_path / "autograder"), "PYTHON": sys.executable}
     environment = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     subprocess.run(["sh", source / "run_autograder"], env={**environment, **known}, check=True)

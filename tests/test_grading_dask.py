@@ -9,18 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 from classroom import classroom
+from sandbox_sessions import needs_sandbox
 
 from attn_course import cli
 from attn_course.errors import UserError
-from attn_course.grading import (
-    dask_backend,
-)
+from attn_course.grading import dask_backend
 from attn_course.grading.grade_one import Job
-from attn_course.grading.sandbox import tiers
 from attn_course.grading.submissions import File
 
 NAMES = ("01_copying", "02_average_of_two")
-needs_sandbox = pytest.mark.skipif(not tiers.best_tier(), reason="this machine has no sandbox")
 
 
 @pytest.fixture(scope="module")
@@ -132,32 +129,26 @@ def test_a_result_that_went_with_the_last_worker_is_not_waited_for(monkeypatch):
 def test_without_dask_there_is_one_sentence(students, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "distributed", None)
     assert grade(students, tmp_path / "out", "--dask") == 2
-    assert capsys.readouterr().err.strip().endswith('pip install -e ".[dask]" brings it.')
+    assert told(capsys).endswith('pip install -e ".[dask]" brings it.')
 
 
 def test_a_scheduler_that_does_not_answer_is_named(students, tmp_path, monkeypatch, capsys):
     pytest.importorskip("distributed")
     monkeypatch.setattr(dask_backend, "PATIENCE", "200ms")
     assert grade(students, tmp_path / "out", "--dask", "tcp://127.0.0.1:9") == 2
-    said = capsys.readouterr().err.strip().splitlines()[-1]
-    assert said.endswith("no Dask scheduler answers at tcp://127.0.0.1:9.")
+    assert told(capsys).endswith("no Dask scheduler answers at tcp://127.0.0.1:9.")
 
 
-FOREIGN = {
-    "another version": (dask_backend.Found("another", "landlock"), "another version of the course"),
-    "no sandbox": (dask_backend.Found("", ""), "a worker has no sandbox"),
-}
-
-
-@pytest.mark.parametrize("what", FOREIGN)
-def test_a_worker_that_would_grade_otherwise_stops_the_batch(what, monkeypatch):
-    found, sentence = FOREIGN[what]
+@pytest.mark.parametrize(
+    ("judge", "tier", "sentence"),
+    [
+        ("another", "landlock", "another version of the course"),
+        ("", "", "a worker has no sandbox"),
+    ],
+)
+def test_a_worker_that_would_grade_otherwise_stops_the_batch(monkeypatch, judge, tier, sentence):
     monkeypatch.setattr(dask_backend, "judge_digest", lambda notebook: "")
-
-    class Future:
-        def result(self, timeout):
-            return found
-
+    future = SimpleNamespace(result=lambda timeout: dask_backend.Found(judge, tier))
     file = File("ann", NAMES[0], students, "01_copying.ipynb")
     with pytest.raises(UserError, match=sentence):
-        dask_backend.record_from(Job(file, "", {}), Future())
+        dask_backend.record_from(Job(file, "", {}), future)

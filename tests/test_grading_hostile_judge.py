@@ -11,7 +11,7 @@ import pytest
 import sandbox_sessions as sessions
 from course import ROOT, all_parts, machine_points
 from hostile_judge import ASKS
-from sandbox_sessions import descendants, needs_sandbox
+from sandbox_sessions import descendants
 
 from attn_course import register
 from attn_course.answers import NotYet
@@ -27,6 +27,7 @@ from attn_course.grading.sandbox.supervisor import Supervisor
 from attn_course.grading.submissions import File
 
 NAME = "01_copying"
+SOLUTION = ROOT / "solutions" / f"{NAME}.ipynb"
 FULL = machine_points(NAME)
 SEED = 0xFEDCBA9876543210
 LIMITS = Limits(total=60.0)
@@ -40,8 +41,8 @@ def supervisor(tier):
 
 
 def graded(student, path, supervisor):
-    settings = Settings(SEED, LIMITS, (NAME,), supervisor.students.options["tier"])
-    return grade_one(File(student, NAME, path, path.name), supervisor, settings)
+    settings = Settings(SEED, LIMITS, (path.stem,), supervisor.students.options["tier"])
+    return grade_one(File(student, path.stem, path, path.name), supervisor, settings)
 
 
 @pytest.fixture
@@ -57,8 +58,7 @@ def attack(supervisor, tmp_path):
 
 
 def a_classmate_gets_full_points(supervisor):
-    path = ROOT / "solutions" / f"{NAME}.ipynb"
-    record = graded("swanson77", path, supervisor)
+    record = graded("swanson77", SOLUTION, supervisor)
     return sum(part.points for part in record.parts) == FULL and record.problem == ""
 
 
@@ -90,7 +90,6 @@ REACHES_OUT = {
 }
 
 
-@needs_sandbox
 @pytest.mark.parametrize("name", REACHES_OUT)
 def test_a_judge_that_was_taken_over_reaches_nothing(attack, supervisor, name):
     body = textwrap.indent(textwrap.dedent(REACHES_OUT[name]).strip(), "    ")
@@ -100,12 +99,10 @@ def test_a_judge_that_was_taken_over_reaches_nothing(attack, supervisor, name):
     assert a_classmate_gets_full_points(supervisor)
 
 
-@needs_sandbox
 def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(supervisor, attack):
     assert a_classmate_gets_full_points(supervisor)
-    said = (
-        attack(
-            """
+    found = attack(
+        """
         def attack():
             import gc, sys
             held = [t for t in gc.get_objects() if isinstance(t, (str, bytes, dict, list, tuple))]
@@ -115,11 +112,8 @@ def test_a_judge_holds_no_seed_no_name_and_nothing_of_the_submission_before(supe
             found = [word for word in [*backwards, "ssenprahs_ypoc fed"] if word[::-1] in text]
             return honest(" ".join(found) or f"{len(text) > 9_999}")
         """
-        )
-        .parts[0]
-        .message
     )
-    assert said == "True"
+    assert found.parts[0].message == "True"
 
 
 def test_no_secret_of_a_file_tells_the_seed():
@@ -134,7 +128,6 @@ FORGED = {
 }
 
 
-@needs_sandbox
 @pytest.mark.parametrize("name", FORGED)
 def test_what_a_judge_has_no_say_in_it_cannot_set(attack, supervisor, name, tmp_path):
     found = attack(f"def attack(): return {FORGED[name]}")
@@ -146,7 +139,6 @@ def test_what_a_judge_has_no_say_in_it_cannot_set(attack, supervisor, name, tmp_
     assert sum(part.out_of for part in found.parts) == register.points_of(NAME)
 
 
-@needs_sandbox
 def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(attack, supervisor):
     right, waiting = ("correct", "", "", 1.0), ("awaits a person", "", "", 1.0)
     parts = [right if part.judge else waiting for part in all_parts(NAME)]
@@ -156,26 +148,11 @@ def test_at_worst_a_judge_gives_its_own_submission_the_points_of_the_register(at
 
 
 UNREADABLE = {
-    "a status of its own": (
-        "return honest() | {'parts': [('perfect', '', '', 1.0)] * len(honest()['parts'])}",
-        "1.1 cannot",
-    ),
-    "a mark for words": (
-        "return honest() | {'parts': [('correct', '', '', 1.0)] * len(honest()['parts'])}",
-        "1.7 cannot",
-    ),
-    "more than all points": (
-        "return honest() | {'parts': [('not yet', '', '', 7.0)] * len(honest()['parts'])}",
-        "1.1 cannot",
-    ),
-    "no number for a share": (
-        "return honest() | {'parts': [('not yet', '', '', float('nan'))] * len(honest()['parts'])}",
-        "1.1 cannot",
-    ),
-    "numbers for texts": (
-        "return honest() | {'parts': [(1, 2, 3)] * len(honest()['parts'])}",
-        "1.1 cannot",
-    ),
+    "a status of its own": ("return every('perfect', '', '', 1.0)", "1.1 cannot"),
+    "a mark for words": ("return every('correct', '', '', 1.0)", "1.7 cannot"),
+    "more than all points": ("return every('not yet', '', '', 7.0)", "1.1 cannot"),
+    "no number for a share": ("return every('not yet', '', '', float('nan'))", "1.1 cannot"),
+    "numbers for texts": ("return every(1, 2, 3)", "1.1 cannot"),
     "parts too many": (
         "return honest() | {'parts': honest()['parts'] * 2}",
         "not one verdict a part",
@@ -212,7 +189,6 @@ UNREADABLE = {
 }
 
 
-@needs_sandbox
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, supervisor, name):
     body, sentence = UNREADABLE[name]
@@ -221,7 +197,6 @@ def test_a_report_of_another_form_costs_its_own_submission_and_no_other(attack, 
     assert bool(found.stamp) == bool(found.parts) and a_classmate_gets_full_points(supervisor)
 
 
-@needs_sandbox
 def test_a_judge_that_never_ends_is_ended(attack, supervisor, monkeypatch):
     monkeypatch.setattr(supervising, "MARGIN", 1.0 - LIMITS.total)
     found = attack("def attack():\n    while True: pass")
@@ -245,7 +220,6 @@ def test_work_of_a_judge_ends_with_its_seconds_of_a_processor_even_if_it_swallow
     signal.signal(signal.SIGPROF, before)
 
 
-@needs_sandbox
 def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
     found = attack(
         r"""
@@ -266,7 +240,6 @@ def test_texts_of_a_judge_are_cut_and_steer_nothing(attack):
     assert not any("\x1b" in text or "\r" in text for text in [*texts, *found.remarks])
 
 
-@needs_sandbox
 def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, supervisor):
     found = attack(
         "def attack():\n    say({'do': 'spawn', 'id': 0, 'figures': False}); os._exit(0)"
@@ -275,38 +248,34 @@ def test_a_child_that_its_judge_left_behind_is_ended_with_it(attack, supervisor)
     assert a_classmate_gets_full_points(supervisor)
 
 
-@needs_sandbox
 @pytest.mark.parametrize("times", [1, 2])
 @pytest.mark.parametrize("victim", ["submission", "judge", "fork server"])
 def test_what_others_kill_is_tried_once_more_and_then_is_a_persons(
     supervisor, monkeypatch, victim, times
 ):
     assert a_classmate_gets_full_points(supervisor)
+    server = supervisor.judges if victim == "judge" else supervisor.students
+    fork = server.fork
     killed = []
 
-    def killing(server):
-        fork = server.fork
+    def below():
+        return set(descendants(supervisor.processes[0].pid))  # another one after it was killed
 
-        def fork_and_kill(*arguments):
-            before = set(descendants(supervisor.processes[0].pid))
-            fork(*arguments)
-            if len(killed) < times:
-                found = before
-                while found <= before:
-                    found = set(descendants(supervisor.processes[0].pid))
-                pids = found - before
-                if victim == "fork server":
-                    pids = {supervisor.processes[0].pid, *found}
-                for pid in pids:
-                    with contextlib.suppress(ProcessLookupError):  # it ended with the first of them
-                        os.kill(pid, signal.SIGKILL)
-                killed.append(pids)
+    def fork_and_kill(*arguments):
+        before = below()
+        fork(*arguments)
+        if len(killed) < times:
+            while (found := below()) <= before:
+                pass
+            top = supervisor.processes[0].pid
+            pids = {top, *found} if victim == "fork server" else found - before
+            for pid in pids:
+                with contextlib.suppress(ProcessLookupError):  # it ended with the first of them
+                    os.kill(pid, signal.SIGKILL)
+            killed.append(pids)
 
-        return fork_and_kill
-
-    server = supervisor.judges if victim == "judge" else supervisor.students
-    monkeypatch.setattr(server, "fork", killing(server))
-    found = graded("swanson77", ROOT / "solutions" / f"{NAME}.ipynb", supervisor)
+    monkeypatch.setattr(server, "fork", fork_and_kill)
+    found = graded("swanson77", SOLUTION, supervisor)
     assert len(killed) == times
     if times == 1:
         assert found.problem == "" and found.stamp
@@ -316,7 +285,6 @@ def test_what_others_kill_is_tried_once_more_and_then_is_a_persons(
     assert a_classmate_gets_full_points(supervisor)
 
 
-@needs_sandbox
 def test_a_judge_whose_submission_was_killed_says_so_and_gives_no_grade(attack):
     found = attack("def attack(): return honest() | {'killed': True}")
     assert "ended from outside" in found.problem and found.stamp == ""
@@ -329,7 +297,6 @@ def test_a_step_that_could_not_be_decided_awaits_a_person(tier, tmp_path):
     path = tmp_path / f"{name}.py"
     path.write_text(text.replace("    # BEGIN SOLUTION\n    ((", line + "    ((", 1), "utf-8")
     with Supervisor([name], LIMITS, tier) as supervisor:
-        settings = Settings(SEED, LIMITS, (name,), tier)
-        record = grade_one(File("swanson77", name, path, path.name), supervisor, settings)
+        record = graded("swanson77", path, supervisor)
     (found,) = [part for part in record.parts if part.question == "0.2"]
     assert found.status == State.WAITING and "could not be decided" in found.message

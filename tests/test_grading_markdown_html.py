@@ -9,10 +9,7 @@ from course import ROOT
 
 from attn_course import register
 from attn_course.grading import markdown_html
-from attn_course.grading.markdown_html import (
-    as_html,
-    as_mathml,
-)
+from attn_course.grading.markdown_html import as_html, as_mathml
 from attn_course.grading.pages import rubric_items
 from attn_course.grading.references import references
 
@@ -121,4 +118,4 @@ def test_the_items_of_every_rubric_add_up_to_what_its_part_is_worth():
     found = references(register.NOTEBOOKS, ROOT / "solutions")
     for question_id, points in WRITTEN_PARTS:
         items = rubric_items(found[question_id].rubric, points)
-        assert sum(Fraction(item.points) for item in items) == points, question_id
+        assert sum(Fraction(given) for given, _ in items) == points, question_id

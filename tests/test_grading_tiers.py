@@ -1,30 +1,19 @@
 """Which sandbox a machine gets, on machines that refuse one thing or another."""
 
 import json
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import sandbox_sessions as sessions
 from classroom import classroom
 from sandbox_sessions import on_a_machine_like
-from without_namespaces import refuse
 
-from attn_course.grading.sandbox import (
-    landlock,
-    libc,
-    limits,
-    namespaces,
-    readable_paths,
-    tiers,
-)
+from attn_course.grading.sandbox import landlock, limits, readable_paths, tiers
 
 pytestmark = pytest.mark.skipif(
     len(sessions.HERE) < 2, reason="this machine lacks one of the tiers"
 )
-submit, tier, fork_server = sessions.submit, sessions.tier, sessions.fork_server  # fixtures
 
 
 def tiers_named_in(out):
@@ -67,18 +56,9 @@ def test_where_there_is_no_sandbox_grading_is_refused(graded_here):
     ("machine", "expected"), [("docker", "landlock"), ("ubuntu", "landlock"), ("old", "")]
 )
 def test_the_probe_really_sandboxes_a_process(machine, expected):
-    reader, writer = os.pipe()
-    if pid := os.fork():
-        os.close(writer)
-        os.waitpid(pid, 0)
-        with os.fdopen(reader) as file:
-            assert file.read() == expected
-        return
-    try:
-        refuse(machine)
-        os.write(writer, tiers.best_tier().encode())
-    finally:
-        os._exit(0)
+    program = "from attn_course.grading.sandbox import tiers; print(tiers.best_tier())"
+    done = on_a_machine_like(machine, command=[sys.executable, "-c", program])
+    assert done.stdout == f"{expected}\n", done.stderr
 
 
 def test_a_landlock_that_cannot_guard_against_cutting_files_short_is_not_enough(monkeypatch):
@@ -103,33 +83,6 @@ def test_the_user_of_a_child_is_one_that_is_mapped(monkeypatch, table, inside):
     monkeypatch.setattr(limits.Path, "read_text", lambda path: table)
     users = limits.unused_users()
     assert 0 not in users and all(users[k] in inside for k in (0, -1)) if inside else not users
-
-
-def become_root_of_a_rootless_container():
-    """As in rootless Docker or Podman: root, but of a namespace that knows one user."""
-    uid, gid = os.geteuid(), os.getegid()
-    libc.call("unshare", namespaces.New.USER)
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"0 {uid} 1")
-    Path("/proc/self/gid_map").write_text(f"0 {gid} 1")
-
-
-def test_each_tier_works_in_a_rootless_container(tier):
-    program = """
-import sys
-from attn_course.grading.sandbox.fork_server import ForkServer
-from attn_course.grading.sandbox.session import Session
-cells = {1: "import os; os.fork()", 2: "x = 1", 3: "open('/etc/passwd')"}
-with ForkServer(["numpy"], tier=sys.argv[1]) as fork_server, Session(fork_server, cells) as session:
-    print(list(session.run()), session.answers(["x"], 5)[0].value())
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program, tier],
-        preexec_fn=become_root_of_a_rootless_container,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == "[1, 3] 1\n", done.stderr
 
 
 def test_a_package_with_something_hidden_is_opened_up_around_it(tmp_path):

@@ -5,7 +5,7 @@ import re
 import pytest
 from course import ROOT
 
-from attn_course.building import badges, cards
+from attn_course.building import headings, published_links
 
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / ".github").glob("*.md")]
@@ -14,7 +14,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)|(?:src|srcset|href)=\"([^\"]+)\"")
 CODE = re.compile(r"```.*?```|`[^`\n]*`", re.S)
 
 
-def headings(text):
+def anchors(text):
     """The anchors of a page, as GitHub makes them from its headings."""
     titles = re.findall(r"^#+ (.+)$", text, re.M)
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
@@ -31,7 +31,7 @@ def test_every_link_of_a_page_leads_somewhere(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{page.relative_to(ROOT)}: {address}"
         if anchor:
-            assert anchor in headings(target.read_text("utf-8")), f"{page.name}: {address}"
+            assert anchor in anchors(target.read_text("utf-8")), f"{page.name}: {address}"
 
 
 PUBLISHED = 15  # notebooks; the line of one that is added does not count
@@ -47,10 +47,10 @@ def test_readme_can_be_read_in_three_minutes():
     text = (ROOT / "README.md").read_text("utf-8")
     lines = re.findall(r"^- \[\d\d .*$", text, re.M)
     assert all(num_words(line) <= 32 for line in lines), "shorten the line behind > in its source"
-    text = cards.fill_region(text, "badges", "")
+    text = headings.fill_region(text, "badges", "")
     for line in lines[PUBLISHED:]:
         text = text.replace(line, "")
-    once_published = badges.badges("https://github.com/owner/attention-course")
+    once_published = published_links.badges("https://github.com/owner/attention-course")
     assert num_words(text) + num_words(once_published) <= 700
 
 

@@ -120,8 +120,7 @@ def test_every_decimal_and_every_large_number_of_a_text_stands_in_a_cell(name):
             shown += "".join(cell["source"])
 
     shown = shown.replace("_", "").replace(",", "")
-    text = re.sub(
-        r"\(\d{4}\)|\b1[0-4]\.\d\b|\b\d+ min\b", "", prose_of(name)
-    )  # years, questions, minutes
+    years_questions_minutes = r"\(\d{4}\)|\b1[0-4]\.\d\b|\b\d+ min\b"
+    text = re.sub(years_questions_minutes, "", prose_of(name))
     numbers = re.findall(r"\d+\.\d+|\d[\d,]*\d\d", text)
     assert [number for number in numbers if number.replace(",", "") not in shown] == []

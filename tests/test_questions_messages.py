@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from bank.average_of_two import both, by_cases
 from bank.copying import dual, margin
+from bank.transformer_attention import WRONG as TRANSFORMER
 from bank.translation import WRONG as TRANSLATION
 from bank.two_heads import one_each, scaled
 
-from attn_course import check
+from attn_course import check, register
+from attn_course.answers import Answer
+from attn_course.checking import judge
 
 ENOUGH = re.compile(r"multiply (?:the query|both queries) by at least ([0-9.e+]*[0-9])")
 
@@ -102,3 +105,11 @@ def test_an_answer_that_stops_is_told_what_it_was_called_with(question):
     assert "called with" in message
     assert fragment in message
     assert "your code stopped with IndexError" in message
+
+
+def test_an_overflow_is_called_one_under_every_seed():
+    question = register.find("6.3")
+    attend, fragment = TRANSFORMER["6.3"]["exponentials of large scores"]
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        assert fragment in judge(question, question.part("code"), rng, [Answer(attend)]).message

@@ -53,6 +53,7 @@ def test_error_is_the_worst_distance_from_the_average(rng):
 def test_factor_needed_is_the_smallest_that_is_enough():
     assert random_keys.factor_needed(lambda c: 10 / c, 2.0) == pytest.approx(5, rel=1e-6)
     assert random_keys.factor_needed(lambda c: 1.0, 0.5) is None
+    assert random_keys.factor_needed(lambda c: np.nan, 0.5) is None
 
 
 def test_noise_moves_a_score_by_a_thousandth_whatever_the_query(rng):
@@ -92,7 +93,3 @@ def test_what_is_left_beside_the_leaders_is_measured_at_any_height():
     assert random_keys.leftover(np.log(4), 10, leaders=2) == pytest.approx(0.5)
     assert random_keys.leftover(1.7e308, 10) == 0
     assert random_keys.leftover(-1.7e308, 10) == 1
-
-
-def test_factor_needed_refuses_an_error_that_is_nan():
-    assert random_keys.factor_needed(lambda c: np.nan, 0.5) is None

@@ -8,18 +8,15 @@ import numpy as np
 import pytest
 from course import JUDGED, answers_in, bank
 
-from attn_course import register
 from attn_course.answers import Answer
 from attn_course.checking import listening
 
 SEEDS = (0, 1, 2)
-# The notebooks whose banks list the regimes of every function that a judge calls.
-LISTED = register.NOTEBOOKS
 VALUES = ("6.1", "11.2")  # ask for values: there is nothing to call
 PARTS = [
     pytest.param(question, part, id=question.id)
     for question, part in JUDGED
-    if part.kind == "code" and question.notebook in LISTED and question.id not in VALUES
+    if part.kind == "code" and question.id not in VALUES
 ]
 
 
@@ -59,13 +56,3 @@ def test_the_draws_of_a_judge_cover_every_regime(question, part):
             for regime, belongs in covered.items():
                 drawn = any(belongs(*args) for args in calls[name])
                 assert drawn, f"{question.id} with seed {seed} never asks {name} for {regime}"
-
-
-def test_no_judged_part_of_these_notebooks_is_left_out():
-    listed = {param.id for param in PARTS}
-    assert listed == {
-        question.id
-        for question, part in JUDGED
-        if question.notebook in LISTED and part.kind == "code" and question.id not in VALUES
-    }
-    assert all(bank(question, "REGIMES") for question, _ in (param.values for param in PARTS))

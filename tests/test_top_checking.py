@@ -11,15 +11,9 @@ import time
 import numpy as np
 import pytest
 
-from attn_course import (
-    Verdict,
-    check,
-    checking,
-    hint,
-    register,
-)
+from attn_course import Verdict, check, checking, hint, register
 from attn_course.answers import NotYet
-from attn_course.answers.wording import counted, has
+from attn_course.answers.wording import agree, counted
 
 
 def mutates(keys, j):
@@ -230,18 +224,21 @@ def test_a_busy_machine_costs_nobody_a_verdict(monkeypatch):
         checking.within(0.1, lambda: busy(5))
 
 
-LOADED = """
+def modules_loaded_by(script, *words):
+    command = [sys.executable, "-c", f"{script}\nprint(*sys.modules)", *words]
+    return subprocess.check_output(command, text=True).split()
+
+
+CHECKED = """
 import sys
 import numpy as np
 from attn_course import check
 assert check("1.4", lambda keys, j: 20 * np.linalg.pinv(keys)[:, j])
-print(*sys.modules)
 """
 
 
 def test_a_numerical_check_loads_few_modules_and_no_proof_engine_figures_grader_or_torch():
-    run = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    loaded = run.stdout.split()
+    loaded = modules_loaded_by(CHECKED)
     ours = [name for name in loaded if name.partition(".")[0] in ("attn_course", "attn_utils")]
     assert len(ours) <= 12, ours
     packages = {name.split(".")[1] for name in ours if name.startswith("attn_course.")}
@@ -254,41 +251,40 @@ import sys
 from attn_course import register
 for name in sys.argv[1:]:
     register.questions_of(name)
-print(*sys.modules)
 """
 
 
 def test_the_judges_of_numpy_notebooks_load_no_code_that_is_for_tensors_alone():
     names = [name for name in register.NOTEBOOKS if not register.needs_torch(name)]
-    run = subprocess.run(
-        [sys.executable, "-c", QUESTIONS_OF, *names], capture_output=True, text=True, check=True
-    )
-    loaded = set(run.stdout.split())
+    loaded = set(modules_loaded_by(QUESTIONS_OF, *names))
     assert "attn_course.questions.two_heads" in loaded
     assert not loaded & {"torch", "attn_course.answers.tensors", "attn_course.drivers"}
 
 
 @pytest.mark.parametrize(
-    ("number", "text"),
-    [(0, "0 tensors"), (1, "1 tensor"), (2, "2 tensors"), (1200, "1,200 tensors")],
+    ("words", "text"),
+    [
+        ((0, "tensor"), "0 tensors"),
+        ((1, "tensor"), "1 tensor"),
+        ((1200, "tensor"), "1,200 tensors"),
+        ((2, "query", "queries"), "2 queries"),
+    ],
 )
-def test_a_noun_agrees_with_its_number(number, text):
-    assert counted(number, "tensor") == text
-
-
-def test_another_plural_may_be_given():
-    assert counted(2, "query", "queries") == "2 queries"
+def test_a_noun_agrees_with_its_number(words, text):
+    assert counted(*words) == text
 
 
 @pytest.mark.parametrize(
-    "subject", ["the weights", "the weights of head 1", "the scores for n = 3"]
+    ("subject", "verb"),
+    [
+        ("the weights", "have"),
+        ("the weights of head 1", "have"),
+        ("the scores for n = 3", "have"),
+        ("the output", "has"),
+        ("the bias", "has"),
+        ("the loss", "has"),
+        ("the gradient of the weights", "has"),
+    ],
 )
-def test_several_things_have(subject):
-    assert has(subject) == f"{subject} have"
-
-
-@pytest.mark.parametrize(
-    "subject", ["the output", "the bias", "the loss", "the gradient of the weights"]
-)
-def test_one_thing_has(subject):
-    assert has(subject) == f"{subject} has"
+def test_a_verb_agrees_with_its_subject(subject, verb):
+    assert agree(subject, "has", "have") == f"{subject} {verb}"

@@ -7,15 +7,19 @@ import random
 import re
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sympy as sp
-from bank import chains, claims
+from bank import chains
+from bank.chains import held
+from course import JUDGED, ROOT, bank
 
 from attn_course import check, derive, register
 from attn_course.answers import Answer, NotAttempted, NotYet
-from attn_course.derivation import as_data, look_at
+from attn_course.derivation import Derivation, as_data, look_at
+from attn_course.grading.sandbox import child
 from attn_course.judge_derivation import FOR_A_PERSON, from_data, judge_derivations
 from attn_course.proofs import modular, positivity, trees
 from attn_course.proofs.compare_lines import Comparer, apart, difference
@@ -26,51 +30,131 @@ from attn_course.proofs.poles import find_pole
 from attn_course.proofs.trees import Unreadable
 from attn_course.register import Claim
 
-t = sp.Symbol("t", real=True)
-x = sp.Symbol("x", positive=True)
-n, i = sp.Symbol("n", integer=True, positive=True), sp.Symbol("i", integer=True)
+t, s, y = sp.symbols("t s y", real=True)
+x, u = sp.symbols("x u", positive=True)
+n = sp.Symbol("n", integer=True, positive=True)
+i, j = sp.symbols("i j", integer=True)
+half = sp.Rational(1, 2)
 share = sp.exp(t) / (2 * sp.exp(t) + n - 2)
 closed = 1 / (2 + (n - 2) * sp.exp(-t))
+small = sp.exp(-x * n)
+many = sp.Sum(sp.Sum(sp.exp(-i * j * x) * sp.log(n + i * j), (i, 1, 30)), (j, 1, 30))
 
-TRUE = {
-    "proved": [(share, ""), (closed, "")],
-    "limit": [(closed, ""), ("t -> oo", sp.Rational(1, 2), "")],
-    "limit at zero": [(sp.sin(x) / x, ""), ("x -> 0", 1, "")],
-    "less or equal": [(sp.log(1 + x), ""), ("<=", x, "")],
-    "strictly greater": [(sp.exp(x), ""), (">", 1 + x, "")],
-    "a sum": [(sp.Sum(i, (i, 1, n)), ""), (n * (n + 1) / 2, "")],
-    "identity SymPy does not see": [(sp.cos(x) ** 2, ""), (1 - sp.sin(x) ** 2, "")],
+
+def compared(*lines, where=None):
+    """A chain without reasons; a pair is a relation and an expression."""
+    steps = [line if isinstance(line, tuple) else (line,) for line in lines]
+    return derive(*((*step, "") for step in steps), where=where)
+
+
+TRUE = {  # where, and the lines
+    "proved": ({}, share, closed),
+    "less or equal": ({}, sp.log(1 + x), ("<=", x)),
+    "strictly greater": ({}, sp.exp(x), (">", 1 + x)),
+    "a sum": ({}, sp.Sum(i, (i, 1, n)), n * (n + 1) / 2),
+    "identity SymPy does not see": ({}, sp.cos(x) ** 2, 1 - sp.sin(x) ** 2),
+    "a term that is seen at some points alone": ({}, sp.log(1 + small), ("<=", small)),
+    "in its range": ({t: (0, 5)}, sp.Abs(t), t),
+    "an open end": ({x: (0, 1)}, 1 / (1 + x) + 1 / (1 - x), (">", 2)),
+    "two equal ends are a value": ({t: (2 * x, 2 * x)}, t, 2 * x),
+    "a value with a logarithm": ({t: x - sp.log(u)}, sp.exp(t) * u, sp.exp(x)),
+    "a value in every line": ({t: s + y}, t - 2 * s, 2 * y - t, y - s),
+    "a value that comes and goes": ({t: 2 * x}, 2 * x, t, t + 2 * x - t),
 }
-FALSE = {
-    "algebra": [(share, ""), (1 / (2 + n * sp.exp(-t)), "")],
-    "sign": [(sp.log(1 + x), ""), (">=", x, "")],
-    "equal is not less": [(x, ""), ("<", x, "")],
-    "limit": [(closed, ""), ("t -> oo", sp.Rational(1, 3), "")],
-    "limit of an absent symbol": [(x, ""), ("t -> oo", x, "")],
-    "outside its domain": [(sp.log(x - 5), ""), (sp.log(x - 5), "")],
+FALSE = "step 1 does not follow"
+UNDECIDED = "could not be decided"
+PARTLY = "wherever every line has a value"
+FAULTS = {  # what is said, where, and the lines
+    "algebra": (FALSE, {}, share, 1 / (2 + n * sp.exp(-t)), closed),
+    "sign": (FALSE, {}, sp.log(1 + x), (">=", x)),
+    "equal is not less": (FALSE, {}, x, ("<", x)),
+    "a limit": ("it takes a limit, and a chain says what", {}, closed, ("t → ∞", half)),
+    "outside its domain": (FALSE, {}, sp.log(x - 5), sp.log(x - 5)),
+    "without its range": (FALSE, {}, sp.Abs(t), t),
+    "a term that is seen at some points alone": (FALSE, {}, sp.log(1 + small), (">=", small)),
+    "a logarithm of either sign": (
+        "has no finite real value",
+        {y: (-1, 1)},
+        y,
+        held(sp.Mul, y, sp.log(y), 1 / sp.log(y)),
+    ),
+    "below a whole number": ("at n = 1 both sides are 2, so < does", {}, 2, ("<", n + 1)),
+    "above a whole number": ("at n = 1 both sides are 2, so > does", {}, n + 1, (">", 2)),
+    "a closed end": ("at y = 0 both sides are 1, so >", {y: (0, 1)}, 1 / (1 + y) + y, (">", 1)),
+    "a symbol without a value": ("where={t: value}", {}, sp.exp(t) * u, sp.exp(x)),
+    "values in a circle": ("is said with itself", {s: t + 1, t: s - 1}, s, t),
+    "a number that Python would not print": (
+        "a number in it is too long to check",
+        {},
+        x,
+        x + sp.Integer(7) ** (10**6),
+    ),
+    "long lines": ("is too long to check", {}, chains.total, *chains.long_lines),
+    "many operations": (
+        "takes too many operations",
+        {},
+        many,
+        (">=", many - sp.log(n)),
+        (">=", many - n),
+    ),
+}
+SUMMARIES = {  # what is said of a chain that holds, where, and the lines
+    "a pole at an end": ("for all 0 < y <= 1.", {y: (0, 1)}, 1 / y, y / y**2),
+    "no pole": ("for all 0 <= y <= 1.", {y: (0, 1)}, y * (y + 1), y**2 + y),
+    "a positive symbol": ("for all 0 < x <= 1.", {x: (0, 1)}, x * (x + 1), x**2 + x),
+    "whole numbers": ("for all n = 1, 2, ...", {}, n + n**2, n * (1 + n)),
+    "whole numbers above a pole": ("for all n = 2, 3, ...", {}, n / (n - 1), 1 + 1 / (n - 1)),
+    "poles of a tangent": (PARTLY, {}, sp.tan(y), sp.sin(y) / sp.cos(y)),
+    "a pole in the given line": (PARTLY, {}, 1 / (x - t), -1 / (t - x)),
+    "another symbol of the same name": ("this is another x", {}, x + x**2, x + sp.Symbol("x") ** 2),
+    "lines that SymPy merges": ("SymPy shows step 1 like the line above", {}, x + x, 2 * x),
+    "no assumptions": ("n is declared without", {}, sp.Symbol("n") + 1, (">=", sp.Symbol("n"))),
+    "a proof": ("Every step holds (1 by signs)", {}, x, ("<", x + 1)),
+    "a proof of <=": ("1 by signs", {}, 2, ("<=", n + 1)),
+    "a step without a proof": (
+        "points are no proof of step 2",
+        {},
+        x,
+        ("<=", x + 1),
+        ("<=", x + 1 + x * sp.exp(-((x - 9) ** 2))),
+    ),
+}
+KNOWN = {  # where, and lines that do not follow
+    "a symbol that is left": ({}, x, 2 * x),
+    "a range": ({u: (1, 2)}, 1 / (1 + u), (">=", half)),
+    "what goes with a value": ({t: s + y}, t - s, 2 * y),
 }
 
 
-@pytest.mark.parametrize("steps", TRUE.values(), ids=TRUE.keys())
-def test_true_chains_hold(steps):
-    assert derive(*steps).fault is None
+@pytest.mark.parametrize("name", TRUE)
+def test_true_chains_hold(name):
+    where, *lines = TRUE[name]
+    assert compared(*lines, where=where).fault is None
 
 
-@pytest.mark.parametrize("steps", FALSE.values(), ids=FALSE.keys())
-def test_false_chains_name_their_first_false_step(steps):
-    chain = derive(*steps, (steps[-1][-2], "same again"))
-    assert chain.fault.startswith("step 1 does not follow")
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_first_false_step_is_named(name):
+    said, where, *lines = FAULTS[name]
+    assert said in compared(*lines, where=where).fault
+
+
+@pytest.mark.parametrize("name", SUMMARIES)
+def test_a_chain_that_holds_says_how_and_for_which_values(name):
+    said, where, *lines = SUMMARIES[name]
+    chain = compared(*lines, where=where)
+    assert chain.fault is None and said in chain.summary()
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_nobody_is_asked_for_a_value_that_is_known(name):
+    where, *lines = KNOWN[name]
+    fault = compared(*lines, where=where).fault
+    assert FALSE in fault and "where=" not in fault
 
 
 def test_a_false_step_comes_with_a_point_where_both_sides_differ():
-    fault = derive((x**2, ""), (2 * x, "")).fault
+    fault = compared(x**2, 2 * x).fault
     assert "at x = " in fault and "the line before is " in fault
-
-
-def test_a_step_that_only_holds_in_its_range_needs_the_range():
-    steps = (sp.Abs(t), ""), (t, "")
-    assert derive(*steps).fault
-    assert derive(*steps, where={t: (0, 5)}).fault is None
 
 
 @pytest.mark.parametrize("step", [3, (x,), ("?", x, ""), ("1/0*(", ""), (object(), "")])
@@ -80,13 +164,13 @@ def test_what_is_not_a_step_is_one_sentence(step):
 
 
 def test_a_chain_is_shown_as_one_aligned_block():
-    shown = derive((share, "100% sure"), ("t -> oo", sp.Rational(1, 2), "limit"))._repr_markdown_()
-    assert r"\text{100}\%\text{ sure}" in shown and r"\xrightarrow{t\to \infty}" in shown
+    shown = derive((share, "100% sure"), ("<=", 1, "a share"))._repr_markdown_()
+    assert r"\text{100}\%\text{ sure}" in shown and r"\le &" in shown
     assert shown.count("&&") == 2
 
 
 def test_a_chain_survives_the_trip_as_plain_lists():
-    chain = derive((sp.Sum(sp.exp(-i * x), (i, 1, n)) + sp.pi / 3, ""), ("<=", n + 2, ""))
+    chain = compared(sp.Sum(sp.exp(-i * x), (i, 1, n)) + sp.pi / 3, ("<=", n + 2))
     back = from_data(as_data(chain))
     assert [line.relation for line in back] == ["=", "<="]
     assert [line.tree for line in back] == [
@@ -128,22 +212,16 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_name_of_a_symbol_never_runs_as_code(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    total = 1 / (1 + x) + 1 / (1 - x)
-    chain = derive((total, ""), (total + HOSTILE[name], ""), where={odd: (1, x)})
-    repr(chain)
-    verdict = check("0.2", derive((total, ""), (HOSTILE[name] + total, ""), (total, "")))
+    total = chains.total
+    repr(compared(total, total + HOSTILE[name], where={odd: (1, x)}))
+    verdict = check("0.2", compared(total, HOSTILE[name] + total, total))
     assert verdict.status == "not yet" and MARK not in verdict.message
     assert not list(tmp_path.iterdir())
 
 
-class Wire:
+def wire(data):
     """An answer from a process that sends what it likes."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def via(self, driver):
-        return self.data
+    return SimpleNamespace(via=lambda driver: data)
 
 
 FORGED = {
@@ -164,7 +242,7 @@ FORGED = {
 def test_forged_lists_never_run_as_code(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotYet) as refused:
-        judge_derivation(Wire([["=", "", trees.write(share)], ["=", "", FORGED[name]]]), TIE)
+        judge_derivation(wire([["=", "", trees.write(share)], ["=", "", FORGED[name]]]), TIE)
     assert MARK not in str(refused.value)
     with contextlib.suppress(Unreadable):
         Comparer(Domain({})).compare(trees.read(FORGED[name]), "=", trees.ONE)
@@ -181,16 +259,8 @@ def test_forged_relations_never_run_as_code(relation, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-ODD_DATA = [
-    None,
-    "x",
-    [1],
-    [["=", ""]],
-    [["=", "", []]],
-    [["=", "", "x"]],
-    [["=", "", [3]]],
-    [["=", "", ["Add 2"]]],
-]
+ODD = ([], "x", [3], ["Add 2"])  # where an expression should be
+ODD_DATA = [None, "x", [1], [["=", ""]], *([["=", "", odd]] for odd in ODD)]
 
 
 @pytest.mark.parametrize("data", [*ODD_DATA, [["=", "", ["Symbol x"]]] * 99], ids=repr)
@@ -199,77 +269,38 @@ def test_what_is_no_chain_is_refused_in_a_sentence(data):
         from_data(data)
 
 
-@pytest.mark.parametrize(
-    "tokens", [["Symbol x"] * 5000 + ["Add 5000"], ["Symbol x"] + ["exp 1"] * 500]
-)
-def test_a_huge_tree_is_refused(tokens):
-    with pytest.raises(NotYet, match="too large"):
-        from_data([["=", "", tokens]])
-
-
 def test_an_expression_that_doubles_in_every_line_is_refused_at_once():
     grown = x
     for _ in range(60):
-        grown = sp.Mul(grown, sp.Add(grown, 1, evaluate=False), evaluate=False)
-    assert "too large" in derive((x, ""), (grown, "")).fault
-
-
-def test_a_number_that_python_would_not_print_gets_a_sentence():
-    fault = derive((x, ""), (x + sp.Integer(7) ** (10**6), "")).fault
-    assert "a number in it is too long to check" in fault
+        grown = held(sp.Mul, grown, held(sp.Add, grown, 1))
+    assert "too large" in compared(x, grown).fault
 
 
 def test_nothing_of_the_course_makes_code_from_expressions():
-    folder = Path(trees.__file__).parent
-    texts = {path.name: path.read_text("utf-8") for path in folder.rglob("*.py")}
+    paths = set((ROOT / "attn_course").rglob("*.py"))
+    paths.remove(Path(child.__file__))  # it runs the cells of a submission, shut in
     loose = re.compile(r"lambdify|parse_expr|sympify\((?!.*strict=True)|(?<![.\w])eval\(")
-    grading = {"child.py"}  # it runs the cells of a submission, shut in
-    assert not [name for name in texts.keys() - grading if loose.search(texts[name])]
-
-
-def judged(*steps):
-    return judge_derivation(Answer(derive(*steps)), TIE)
+    assert not [path for path in paths if loose.search(path.read_text("utf-8"))]
 
 
 def test_a_chain_with_the_given_line_alone_is_not_attempted():
     with pytest.raises(NotAttempted):
-        judged((share, ""))
+        judge_derivation(Answer(compared(share)), TIE)
 
 
 def test_the_students_own_ranges_do_not_help():
-    chain = derive((share, ""), (sp.Integer(0), "far away"), where={t: (-9999, -9998)})
+    chain = compared(share, 0, where={t: (-9999, -9998)})
     with pytest.raises(NotYet, match="step 1"):
         judge_derivation(Answer(chain), TIE)
 
 
-def entries(kind):
-    return [
-        pytest.param(key, entry, id=f"{key} {name}")
-        for key, found in kind.items()
-        for name, entry in found.items()
-    ]
-
-
-@pytest.mark.parametrize(("key", "chain"), entries(chains.HONEST))
-def test_an_honest_chain_passes_whatever_its_style(key, chain):
-    verdict = check(key.split()[0], *chains.answers(key, chain))
-    assert verdict.status == "correct", verdict
-
-
-@pytest.mark.parametrize(("key", "entry"), entries(chains.FALSE))
-def test_a_false_chain_is_refused_with_its_own_sentence_and_costs_its_own_points_alone(key, entry):
+@pytest.mark.parametrize("key", chains.FALSE)
+def test_a_false_chain_costs_its_own_points_alone(key):
     question = key.split()[0]
-    chain, fragment = entry
     part = register.find(question).part("derive")
-    verdict = check(question, *chains.answers(key, chain))
-    assert verdict.status == "not yet", verdict
-    assert fragment in verdict.message, verdict
-    others = len(part.answers) - 1
-    assert verdict.points == pytest.approx(part.points * others / len(part.answers))
-
-
-def test_the_bank_has_a_hundred_chains_of_either_kind():
-    assert len(entries(chains.HONEST)) >= 100 and len(entries(chains.FALSE)) >= 100
+    left = part.points * (1 - 1 / len(part.answers))
+    for chain, _ in chains.FALSE[key].values():
+        assert check(question, *chains.answers(key, chain)).points == pytest.approx(left)
 
 
 PLAINLY = {
@@ -334,22 +365,25 @@ def mutants(data):
                 yield [*data[:k], [relation, why, changed], *data[k + 1 :]]
 
 
-CLAIMS = {}
-for key in chains.HONEST:
-    question, name = key.split()
-    part = register.find(question).part("derive")
-    CLAIMS[key] = part.judge.claims()[part.answers.index(name)]
+CLAIMS = {}  # each with the honest chains on record
+for question, part in JUDGED:
+    if part.kind == "derive":
+        found = [a if isinstance(a, tuple) else (a,) for a in bank(question, "RIGHT").values()]
+        found = [answers for answers in found if isinstance(answers[0], Derivation)]
+        for name, claim, *honest in zip(part.answers, part.judge.claims(), *found, strict=True):
+            CLAIMS[f"{question.id} {name}"] = claim, honest
 
 
 @pytest.mark.parametrize("key", CLAIMS)
 def test_no_false_mutant_of_an_honest_chain_passes(key):
+    claim, honest = CLAIMS[key]
     tried = 0
-    for chain in chains.HONEST[key].values():
+    for chain in honest:
         for changed in mutants(as_data(chain)):
-            if is_false(from_data(changed), CLAIMS[key]):
+            if is_false(from_data(changed), claim):
                 tried += 1
                 with pytest.raises((NotYet, NotAttempted)):
-                    judge_derivation(Wire(changed), CLAIMS[key])
+                    judge_derivation(wire(changed), claim)
         if tried >= 40:
             break
     assert tried
@@ -357,7 +391,7 @@ def test_no_false_mutant_of_an_honest_chain_passes(key):
 
 @pytest.mark.parametrize("key", CLAIMS)
 def test_the_given_line_of_a_claim_has_a_value_everywhere_and_not_the_form_asked_for(key):
-    claim = CLAIMS[key]
+    claim, _ = CLAIMS[key]
     line = claim.domain.with_values(claim.first_line)
     assert positivity.has_value(line, claim.domain)
     allowed = claim.symbols if claim.only is None else claim.only
@@ -367,24 +401,14 @@ def test_the_given_line_of_a_claim_has_a_value_everywhere_and_not_the_form_asked
 
 @pytest.mark.parametrize("odd", [sp.Eq(x, 1), [x, 1], None, ..., {1}, True, "x +"], ids=repr)
 def test_what_is_no_expression_is_named_in_a_sentence(odd):
-    for chain in (derive((x, "given"), (odd, "so")), derive((odd, "given"), (x, "so"))):
+    for chain in (derive((x, ""), (odd, "")), derive((odd, ""), (x, ""))):
         assert "cannot be read" in chain.fault and chain.fault[1:] in repr(chain)
         assert chain.fault[1:] in chain._repr_markdown_()
         assert check("0.2", chain).status == "not yet"
 
 
-@pytest.mark.parametrize("name", claims.CLAIMS)
-def test_claims_of_other_shapes_are_declared_alike(name):
-    claim, honest, shams = claims.CLAIMS[name]
-    for chain in honest:
-        judge_derivation(Answer(chain), claim)
-    for fragment, chain in shams.items():
-        with pytest.raises(NotYet, match=fragment):
-            judge_derivation(Answer(chain), claim)
-
-
 def test_a_chain_says_what_it_proves():
-    at_least = chains.HONEST["1.2 at_least"]["divide, then bound"]
+    at_least = chains.HONEST["1.2 at_least"]["shortest"]
     counted = chains.HONEST["2.3 two_tied"]["count first"]
     for chain in (at_least, counted):
         look_at(chain)
@@ -393,101 +417,35 @@ def test_a_chain_says_what_it_proves():
     assert "with s_a = t and s_b = t and s_i = 0" in counted.summary()
 
 
-def test_a_symbol_without_assumptions_is_pointed_out():
-    n = sp.Symbol("n")
-    summary = derive((n + 1, "given"), (">=", n, "one less")).summary()
-    assert "n is declared without assumptions" in summary
-    positive = sp.Symbol("n", positive=True)
-    assert "assumptions" not in derive((positive + 1, ""), (">=", positive, "")).summary()
-
-
 def test_ranges_that_are_no_dictionary_get_a_sentence():
-    x = sp.Symbol("x", positive=True)
-    chain = derive((x + x, "given"), (2 * x, "added"), where=5)
+    chain = compared(x + x, 2 * x, where=5)
     assert "is no dictionary" in chain.summary()
     assert "is no dictionary" in check("0.2", chain).message
 
 
-@pytest.mark.parametrize("line", [np.log1p, np.expm1])
-def test_numpys_shifted_functions_take_symbols(line):
-    x = sp.Symbol("x", positive=True)
-    assert line(x) in (sp.log(1 + x), sp.exp(x) - 1)
-
-
-def test_a_chain_claims_nothing_where_a_line_has_no_value():
-    x = sp.Symbol("x", real=True)
-    pole = derive((1 / x, "given"), (x / x**2, "widened"), where={x: (0, 1)})
-    assert "for all 0 < x <= 1." in pole.summary()
-    whole = derive((x * (x + 1), "given"), (x**2 + x, "expanded"), where={x: (0, 1)})
-    assert "for all 0 <= x <= 1." in whole.summary()
-    above = sp.Symbol("a", positive=True)
-    positive = derive((above * (above + 1), ""), (above**2 + above, ""), where={above: (0, 1)})
-    assert "for all 0 < a <= 1." in positive.summary()
-
-
 @pytest.mark.parametrize(
     ("relations", "proved"),
-    [
-        (["=", "="], "="),
-        (["<", "<="], "<"),
-        (["=", ">="], ">="),
-        ([">=", ">", "="], ">"),
-    ],
+    [(["=", "="], "="), (["<", "<="], "<"), (["=", ">="], ">="), ([">=", ">", "="], ">")],
 )
 def test_relations_compose(relations, proved):
-    total = x
-    steps = [(x, "")]
+    lines = [("=", x)]
     for relation in relations:
-        total += {"<": 1, ">": -1}.get(relation[0], 0)
-        steps.append((relation, total, ""))
-    assert derive(*steps).proved == proved
+        lines.append((relation, lines[-1][1] + {"<": 1, ">": -1}.get(relation[0], 0)))
+    assert compared(*lines).proved == proved
 
 
 def test_a_line_that_turns_round_is_marked():
-    chain = derive((x, ""), ("<=", x + 1, ""), (">=", x, ""))
+    chain = compared(x, ("<=", x + 1), (">=", x))
     assert chain.at == 2 and "turns round" in chain.fault
     assert repr(chain).splitlines()[2].startswith("✘")
     assert chain._repr_markdown_().count(r"\boxed") == 1
 
 
-def test_a_limit_forgets_strictness_and_its_variable_stays_away():
-    chain = derive((closed, ""), ("<=", sp.S.Half, ""), where={n: (3, 9)})
-    assert chain.proved == "<="
-    limit = derive((1 / x, ""), (">", 1 / (x + 1), ""), ("x → ∞", 0, ""))
-    assert limit.proved == ">=" and "ends at or above last line as x -> oo" in limit.summary()
-    back = derive((1 / x, ""), ("x -> oo", 0, ""), (x - x * sp.cos(0), ""), (x * 0, ""))
-    assert back.fault is None
-    assert "brings back" in derive((t / x, ""), ("x -> oo", 0, ""), ("<=", x, "")).fault
-
-
-@pytest.mark.parametrize(
-    ("steps", "state"),
-    [
-        ([(x**2, ""), ("x -> oo", 2, "")], "could not be decided"),
-        ([(sp.sin(x) / x, ""), ("x -> 0", 2, "")], "does not follow"),
-        ([(1 / sp.log(1 + x), ""), ("x -> oo", sp.Rational(1, 50), "")], "could not be decided"),
-    ],
-)
-def test_a_limit_is_proved_or_honestly_not(steps, state):
-    assert state in derive(*steps).fault
-
-
 def test_numpys_functions_take_symbols():
     assert np.exp(t) == sp.exp(t) and np.sqrt(x**2) == x and np.exp(-(x**2)) == sp.exp(-(x**2))
+    assert np.log1p(x) == sp.log(1 + x) and np.expm1(x) == sp.exp(x) - 1
     assert np.float64(2.0) * x == 2.0 * x
     assert list(np.array([1, 2]) * x) == [x, 2 * x]
-
-
-def test_another_symbol_of_the_same_name_is_said_and_read_as_the_first():
-    other = sp.Symbol("x")
-    steps = (1 / (1 + x) + 1 / (1 - x), ""), (2 / ((1 + other) * (1 - other)), "")
-    chain = derive(*steps, (2 / (1 - x**2), ""), where={x: (0, 1)})
-    assert chain.fault is None and "this is another x" in chain.summary()
-    assert check("0.2", chain).status == "correct"
-
-
-def test_lines_that_sympy_merges_are_pointed_out():
-    assert "SymPy shows step 1 like the line above" in derive((x + x, ""), (2 * x, "")).summary()
 
 
 @pytest.mark.parametrize(
@@ -501,12 +459,12 @@ def test_lines_that_sympy_merges_are_pointed_out():
     ],
 )
 def test_a_rounded_number_is_told_what_to_write(number, advice):
-    fault = derive((x, ""), (number * x, "")).fault
+    fault = compared(x, number * x).fault
     assert "is a rounded number" in fault and advice in fault
 
 
 def test_two_numbers_that_differ_late_are_shown_with_enough_digits():
-    fault = derive((x, ""), (x + sp.Rational(1, 10**9), "")).fault
+    fault = compared(x, x + sp.Rational(1, 10**9)).fault
     left, right = re.search(r"is (\S+) and this one is (\S+)\.", fault).groups()
     assert left != right
 
@@ -528,31 +486,13 @@ def test_two_numbers_that_hardly_differ_are_told_by_their_difference():
 
 
 def test_the_points_at_which_two_lines_were_compared_are_counted():
-    lines = [trees.read(trees.write(line)) for line in (sp.log(1 + x), x)]
-    domain = domain_of({x}, {})
-    points = list(draw_points({"x"}, domain))
-    found = Comparer(domain).compare(lines[0], "<=", lines[1])
-    assert found.detail == f"compared at {len(points)} points"
-
-
-def test_a_term_that_is_seen_at_some_points_alone_is_compared():
-    term = sp.exp(-x * n)
-    assert derive((sp.log(1 + term), ""), ("<=", term, "")).fault is None
-    assert "does not follow" in derive((sp.log(1 + term), ""), (">=", term, "")).fault
-
-
-def test_a_step_without_a_proof_is_said_to_have_none():
-    tiny = sp.Rational(1, 2) ** (10**5 * n)
-    limit = derive((sp.erf(x) * sp.log(n), ""), ("x -> oo", sp.log(n) + tiny, ""))
-    bump = derive((x, ""), ("<=", x + 1, ""), ("<=", x + 1 + x * sp.exp(-((x - 9) ** 2)), ""))
-    assert "points are no proof of step 1" in limit.summary()
-    assert "1 by signs" in bump.summary() and "points are no proof of step 2" in bump.summary()
-    assert derive((x, ""), ("<", x + 1, "")).summary().startswith("Every step holds (1 by signs)")
+    num_points = len(list(draw_points({"x"}, domain_of({x}, {}))))
+    assert compared(sp.log(1 + x), ("<=", x)).found == [f"compared at {num_points} points"]
 
 
 def test_the_root_of_a_product_of_two_primes_is_no_product_of_known_roots():
-    whole = trees.read(trees.write(sp.sqrt(101 * 151)))
-    parts = trees.read(trees.write(-sp.sqrt(101) * sp.sqrt(151, evaluate=False)))
+    whole = trees.tree_of(sp.sqrt(101 * 151))
+    parts = trees.tree_of(-sp.sqrt(101) * sp.sqrt(151, evaluate=False))
     assert whole[0] == "Pow" and parts[0] == "Mul"
     for _ in range(40):
         field = modular.Field.drawn()
@@ -563,82 +503,45 @@ def test_a_power_that_every_order_divides_is_not_taken_for_one():
     field = modular.Field.drawn()
     tower = x
     for exponent in (field.prime - 1, 10**59):
-        tower = sp.Pow(tower, exponent, evaluate=False)
-        tree = trees.read(trees.write(tower))
+        tower = held(sp.Pow, tower, exponent)
+        tree = trees.tree_of(tower)
         assert modular.compare(tree, trees.ONE, frozenset({"x"}), field) == modular.UNKNOWN
 
 
-s = sp.Symbol("s", real=True)
-j = sp.Symbol("j", integer=True)
-u = sp.Symbol("u", positive=True)
 listed = sp.IndexedBase("a")
-half = sp.Rational(1, 2)
-as_written = {"evaluate": False}
 IDENTITIES = {  # two forms, and whether algebra is sure that another function is another one
     "a tangent": (sp.tan(t), sp.sin(t) / sp.cos(t), True),
     "the sine of a sum": (sp.sin(t + s), sp.sin(t) * sp.cos(s) + sp.cos(t) * sp.sin(s), True),
     "the cosine of twice": (sp.cos(2 * t), 1 - 2 * sp.sin(t) ** 2, True),
-    "tanh": (sp.tanh(t), (sp.exp(2 * t) - 1) / (sp.exp(2 * t) + 1), True),
-    "coth": (sp.coth(t), sp.cosh(t) / sp.sinh(t), True),
-    "sech": (sp.sech(t), 2 / (sp.exp(t) + sp.exp(-t)), True),
-    "csch": (sp.csch(t), 2 / (sp.exp(t) - sp.exp(-t)), True),
     "erfc, and erf is odd": (sp.erfc(t), 1 + sp.erf(-t), True),
     "a distance": (sp.Abs(t - s), sp.Abs(s - t), False),
-    "a positive distance": (sp.Abs(x * u, **as_written), x * u, True),
-    "a maximum": (sp.Max(t, s, 1), sp.Max(1, s, t, s, **as_written), False),
-    "the root of a number": (sp.sqrt(12, **as_written), 2 * sp.sqrt(3), True),
-    "the root of a fraction": (
-        sp.Pow(sp.Rational(9, 20), half, **as_written),
-        3 / (2 * sp.sqrt(5)),
-        True,
-    ),
-    "two roots of numbers": (
-        sp.Mul(sp.sqrt(12, **as_written), sp.sqrt(3), **as_written),
-        6 + 0 * x,
-        True,
-    ),
-    "one and a half": (
-        sp.Pow(x * u, 3 * half, **as_written),
-        x * u * sp.sqrt(x) * sp.sqrt(u),
-        True,
-    ),
+    "a positive distance": (held(sp.Abs, x * u), x * u, True),
+    "a maximum": (sp.Max(t, s, 1), held(sp.Max, 1, s, t, s), False),
+    "the root of a number": (held(sp.sqrt, 12), 2 * sp.sqrt(3), True),
+    "the root of a fraction": (held(sp.Pow, sp.Rational(9, 20), half), 3 / (2 * sp.sqrt(5)), True),
+    "two roots of numbers": (held(sp.Mul, held(sp.sqrt, 12), sp.sqrt(3)), 6 + 0 * x, True),
+    "one and a half": (held(sp.Pow, x * u, 3 * half), x * u * sp.sqrt(x) * sp.sqrt(u), True),
     "a negative third": (x ** sp.Rational(-5, 3), 1 / (x * x ** sp.Rational(2, 3)), True),
-    "the root of a power": (
-        sp.sqrt(sp.Pow(x + u, 3, **as_written), **as_written),
-        (x + u) * sp.sqrt(x + u),
-        False,
-    ),
+    "the root of a power": (held(sp.sqrt, held(sp.Pow, x + u, 3)), (x + u) * sp.sqrt(x + u), False),
     "a root of any sign": (sp.sqrt(x * (t - s)), sp.sqrt(x) * sp.sqrt(t - s), False),
-    "the root of an exponential": (sp.Pow(sp.exp(t), half, **as_written), sp.exp(t / 2), True),
+    "the root of an exponential": (held(sp.Pow, sp.exp(t), half), sp.exp(t / 2), True),
     "the logarithm of a number": (
-        sp.log(sp.Rational(12, 5), **as_written),
+        held(sp.log, sp.Rational(12, 5)),
         2 * sp.log(2) + sp.log(3) - sp.log(5),
         True,
     ),
     "the logarithm of a product": (
-        sp.log(x * u**2 * (t - s), **as_written),
+        held(sp.log, x * u**2 * (t - s)),
         sp.log(x) + 2 * sp.log(u) + sp.log(t - s),
         True,
     ),
-    "a share of a logarithm": (
-        sp.log(1 + x) / 2,
-        sp.log((1 + x) ** 3, **as_written) / 6,
-        True,
-    ),
-    "the logarithm of an exponential": (sp.log(sp.exp(t), **as_written), t, True),
-    "the logarithm of one": (sp.log(sp.Add(t, 1, -t, **as_written), **as_written), 0 * t, True),
+    "a share of a logarithm": (sp.log(1 + x) / 2, held(sp.log, (1 + x) ** 3) / 6, True),
+    "the logarithm of an exponential": (held(sp.log, sp.exp(t)), t, True),
+    "the logarithm of one": (held(sp.log, held(sp.Add, t, 1, -t)), 0 * t, True),
     "a power with an unknown": (x**t, sp.exp(t * sp.log(x)), False),
     "a power with a sum": (2 ** (n + 1), 2 * 2**n, False),
-    "a square in an exponent": (
-        sp.exp((t + 1) ** 2),
-        sp.exp(t**2) * sp.exp(2 * t) * sp.E,
-        True,
-    ),
-    "a multiple of a logarithm": (
-        sp.exp(3 * sp.log(1 + x) - t),
-        (1 + x) ** 3 / sp.exp(t),
-        True,
-    ),
+    "a square in an exponent": (sp.exp((t + 1) ** 2), sp.exp(t**2) * sp.exp(2 * t) * sp.E, True),
+    "a multiple of a logarithm": (sp.exp(3 * sp.log(1 + x) - t), (1 + x) ** 3 / sp.exp(t), True),
     "a sum is linear": (
         sp.Sum(3 * i * x + x, (i, 1, n)),
         3 * x * sp.Sum(i, (i, 1, n)) + n * x,
@@ -696,11 +599,10 @@ SIGNS = {
 @pytest.mark.parametrize(("expression", "shown"), SIGNS.values(), ids=SIGNS.keys())
 def test_signs_show_what_is_never_negative_and_nothing_else(expression, shown):
     domain = domain_of(expression.free_symbols, {})
-    assert positivity.never_negative(trees.read(trees.write(expression)), domain) == shown
+    assert positivity.never_negative(trees.tree_of(expression), domain) == shown
 
 
 def test_nothing_is_above_zero_that_is_zero_at_an_end():
-    y = sp.Symbol("y", real=True)
     domain = domain_of({y, n}, {y: (0, 1)})
     for expression in (n - 1, y, 1 - y, sp.sqrt(1 + sp.sin(y))):
         tree = trees.tree_of(expression)
@@ -713,91 +615,24 @@ def test_nothing_is_above_zero_that_is_zero_at_an_end():
         assert positivity.always_positive(trees.tree_of(expression), inside)
 
 
-def test_a_long_chain_gets_a_sentence():
-    chain = derive((chains.total, ""), *((line, "") for line in chains.long_lines))
-    verdict = check("0.2", chain)
-    assert "is too long to check" in chain.fault and "is too long to check" in verdict.message
-
-
-def test_a_chain_that_takes_too_many_operations_gets_a_sentence():
-    j = sp.Symbol("j", integer=True)
-    inner = sp.Sum(sp.exp(-i * j * x) * sp.log(n + i * j), (i, 1, 30))
-    outer = sp.Sum(inner, (j, 1, 30))
-    chain = derive((outer, ""), (">=", outer - sp.log(n), ""), (">=", outer - n, ""))
-    assert "takes too many operations" in chain.fault
-
-
-def test_what_cannot_be_decided_is_left_to_a_person():
-    tower = sp.exp(sp.exp(10**10 * x))
-    lines = (chains.total, chains.total + tower, chains.joined, chains.single)
-    verdict = check("0.2", derive(*((line, "") for line in lines)))
-    assert verdict.status == "not yet"
-    assert "could not be decided" in verdict.message and "A person will look" in verdict.message
-
-
 def test_what_is_wrong_for_certain_is_said_before_what_nobody_can_decide():
     tower = sp.exp(sp.exp(10**10 * x))
-    lines = (chains.total, chains.total + tower, chains.joined)
-    verdict = check("0.2", derive(*((line, "") for line in lines)))
+    verdict = check("0.2", compared(chains.total, chains.total + tower, chains.joined))
     assert "x in one place" in verdict.message and "A person" not in verdict.message
 
 
 def test_a_forged_refusal_asks_for_no_person():
-    chain = derive((chains.total, ""), (chains.joined, ""))
+    chain = compared(chains.total, chains.joined)
     chain.readable = False
     chain.fault = f"step 1 is hard. {FOR_A_PERSON}"
     verdict = check("0.2", chain)
     assert verdict.status == "not yet" and FOR_A_PERSON not in verdict.message
 
 
-def test_a_symbol_that_goes_without_a_value_is_named():
-    m, l_1, s_1 = sp.symbols("m l_1 s_1", positive=True)
-    steps = (sp.exp(m) * s_1, ""), (sp.exp(l_1), "")
-    assert "where={m: value}" in derive(*steps).fault
-    assert derive(*steps, where={m: l_1 - sp.log(s_1)}).fault is None
-    assert "where=" not in derive((x, ""), (2 * x, "")).fault
-
-
-def test_a_symbol_that_lies_in_a_range_is_not_asked_for_its_value():
-    R = sp.Symbol("R", positive=True)
-    chain = derive((1 / (1 + R), ""), (">=", sp.Rational(1, 2), ""), where={R: (1, 2)})
-    assert "does not follow" in chain.fault and "where=" not in chain.fault
-
-
-def test_what_goes_with_the_value_of_a_symbol_is_not_asked_for():
-    m, n, delta = sp.symbols("m n delta", real=True)
-    wrong = derive((m - n, "given"), (2 * delta, "both have gone"), where={m: n + delta})
-    assert "Step 1 does not follow" in repr(wrong)
-    assert "n has gone" not in repr(wrong)
-
-
-def test_a_value_may_be_used_in_any_line():
-    m, n, delta = sp.symbols("m n delta", real=True)
-    for line in (2 * delta - m, delta - n, m - 2 * n):
-        assert derive((m - 2 * n, "given"), (line, "so"), where={m: n + delta}).fault is None
-    assert derive((2 * x, ""), (t, ""), (t + 2 * x - t, ""), where={t: 2 * x}).fault is None
-
-
-def test_two_equal_ends_are_a_value():
-    assert derive((t, ""), (2 * x, ""), where={t: (2 * x, 2 * x)}).fault is None
-
-
 @pytest.mark.parametrize("where", [{t: (1, 2, 3)}, {"t": 1}, {t: "1"}, {t: (0, "x")}], ids=repr)
 def test_values_that_cannot_be_read_get_a_sentence(where):
-    fault = derive((t, ""), (t + 0, ""), where=where).fault
+    fault = compared(t, t + 0, where=where).fault
     assert fault.startswith("`where` cannot be read") and "\n" not in fault
-
-
-def test_a_value_that_is_said_with_itself_gets_a_sentence():
-    s, u = sp.symbols("s u", real=True)
-    assert "is said with itself" in derive((s, ""), (u, ""), where={s: u + 1, u: s - 1}).fault
-
-
-def test_a_strict_step_takes_more_than_the_step_that_allows_equality():
-    two = sp.Integer(2)
-    assert "1 by signs" in derive((two, ""), ("<=", n + 1, "")).summary()
-    assert "at n = 1 both sides are 2, so < does" in derive((two, ""), ("<", n + 1, "")).fault
-    assert "at n = 1 both sides are 2, so > does" in derive((n + 1, ""), (">", two, "")).fault
 
 
 def test_another_root_of_the_same_number_is_another_number():
@@ -892,14 +727,8 @@ def test_a_point_where_two_lines_differ_names_the_symbols_of_both():
 @pytest.mark.parametrize("head", trees.HYPERBOLIC)
 def test_hyperbolic_functions_are_read_as_exponentials(head):
     tree = trees.read(["Symbol x", f"{head} 1"])
-    assert {node[0] for node in trees.walk(tree)} <= {
-        "Symbol",
-        "Rational",
-        "Add",
-        "Mul",
-        "Pow",
-        "exp",
-    }
+    allowed = "Symbol Rational Add Mul Pow exp".split()
+    assert {node[0] for node in trees.walk(tree)} <= set(allowed)
     name = {"sech": "cosh", "csch": "sinh", "coth": "tanh"}.get(head, head)
     value = getattr(math, name)(plain_value(("Symbol", "x"), 0))
     wanted = value if name == head else 1 / value
@@ -913,7 +742,6 @@ def test_hyperbolic_functions_in_one_another_are_refused_before_they_fill_the_me
 
 def grown(rng, depth):
     """A random expression in x and y with roots, logarithms, denominators and hyperbolic functions."""
-    y = sp.Symbol("y", real=True)
     if not depth:
         return rng.choice([x, y, n, sp.Integer(1), sp.Integer(2), sp.Rational(1, 2)])
     left, right = grown(rng, depth - 1), grown(rng, depth - 1)
@@ -921,13 +749,13 @@ def grown(rng, depth):
         lambda: left + right,
         lambda: left - right,
         lambda: left * right,
-        lambda: sp.Mul(left, sp.Pow(right, -1, evaluate=False), evaluate=False),
-        lambda: sp.sqrt(left, evaluate=False),
-        lambda: sp.log(left, evaluate=False),
+        lambda: held(sp.Mul, left, held(sp.Pow, right, -1)),
+        lambda: held(sp.sqrt, left),
+        lambda: held(sp.log, left),
         lambda: sp.exp(left),
         lambda: left**2 + right,
-        lambda: sp.tanh(left, evaluate=False),
-        lambda: sp.coth(left, evaluate=False),
+        lambda: held(sp.tanh, left),
+        lambda: held(sp.coth, left),
     ]
     return rng.choice(forms)()
 
@@ -935,7 +763,6 @@ def grown(rng, depth):
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_shown_to_have_a_value_has_one_everywhere(seed):
     rng = random.Random(seed)
-    y = sp.Symbol("y", real=True)
     num_shown = 0
     for _ in range(60):
         with contextlib.suppress(Unreadable):
@@ -945,15 +772,9 @@ def test_what_is_shown_to_have_a_value_has_one_everywhere(seed):
                 continue
             num_shown += 1
             assert find_pole(tree, domain, Work()) == ""
-            ends = [
-                {"x": 1e-3, "y": 0, "n": 1},
-                {"x": 1, "y": 1, "n": 2},
-                {"x": 2, "y": 0.5, "n": 3},
-            ]
-            for ranges in ends:
-                there = trees.substitute(
-                    tree, {k: trees.rational(Fraction(v)) for k, v in ranges.items()}
-                )
+            for place in ((1e-3, 0, 1), (1, 1, 2), (2, 0.5, 3)):
+                values = [trees.rational(Fraction(value)) for value in place]
+                there = trees.substitute(tree, dict(zip("xyn", values, strict=True)))
                 with contextlib.suppress(OverflowError):
                     assert not isinstance(plain_value(there, 0), complex)
     assert num_shown
@@ -971,9 +792,10 @@ def test_no_hyperbolic_line_that_is_wrong_is_proved(seed):
             for _ in range(2)
         )
         for relation in ("=", "<=", ">"):
-            trees_of_both = [trees.tree_of(side) for side in (left, right)]
-            outcome = comparer.compare(trees_of_both[0], relation, trees_of_both[1])
-            if outcome.state != "holds":
+            if (
+                comparer.compare(trees.tree_of(left), relation, trees.tree_of(right)).state
+                != "holds"
+            ):
                 continue
             for at in (0.01, 0.3, 1.0, 2.5):
                 first, second = (float(side.subs(x, at)) for side in (left, right))
@@ -981,32 +803,9 @@ def test_no_hyperbolic_line_that_is_wrong_is_proved(seed):
                 true = {
                     "=": close,
                     "<=": close or first < second,
-                    ">": first > second and not close,
+                    ">": not close and first > second,
                 }
                 assert true[relation], (left, relation, right, at)
-
-
-def test_an_open_end_is_left_out_and_a_closed_one_is_not():
-    y = sp.Symbol("y", real=True)
-    assert derive((1 / (1 + x) + 1 / (1 - x), ""), (">", 2, ""), where={x: (0, 1)}).fault is None
-    closed_range = derive((1 / (1 + y) + y, ""), (">", 1, ""), where={y: (0, 1)})
-    assert "at y = 0 both sides are 1, so > does not hold" in closed_range.fault
-
-
-def test_whole_numbers_begin_where_every_line_has_a_value():
-    j = sp.Symbol("j", integer=True, positive=True)
-    assert "for all j = 1, 2, ..." in derive((j + j**2, ""), (j * (1 + j), "")).summary()
-    assert "for all j = 2, 3, ..." in derive((j / (j - 1), ""), (1 + 1 / (j - 1), "")).summary()
-
-
-def test_a_line_without_a_value_somewhere_is_told_or_narrows_what_is_proved():
-    y = sp.Symbol("y", real=True)
-    told = derive(
-        (y, ""), (sp.Mul(y, sp.log(y), 1 / sp.log(y), evaluate=False), ""), where={y: (-1, 1)}
-    )
-    assert "has no finite real value" in told.fault
-    narrowed = derive((sp.tan(y), ""), (sp.sin(y) / sp.cos(y), ""))
-    assert narrowed.fault is None and "wherever every line has a value" in narrowed.summary()
 
 
 POLES = {
@@ -1023,25 +822,18 @@ POLES = {
 
 @pytest.mark.parametrize("factor", POLES, ids=str)
 def test_a_line_that_divides_by_zero_somewhere_does_not_follow(factor):
-    line = sp.Mul(x, factor, 1 / factor, evaluate=False)
-    chain = derive((x, ""), (line, ""), (x, ""))
-    assert POLES[factor] in chain.fault and "no finite real value" in chain.fault
-    given = derive((1 / (x - t), ""), (-1 / (t - x), ""))
-    assert given.fault is None and "wherever every line has a value" in given.summary()
+    fault = compared(x, held(sp.Mul, x, factor, 1 / factor), x).fault
+    assert POLES[factor] in fault and "no finite real value" in fault
 
 
-@pytest.mark.parametrize("factor", [2 * n - 17, n**2 - 3, x**2 + 1, 1 + sp.exp(t) * n], ids=str)
+# An entry of a list is drawn anew in every place, so its sign does not change on a way.
+WITHOUT_POLE = [2 * n - 17, n**2 - 3, x**2 + 1, 1 + sp.exp(t) * n, listed[1]]
+
+
+@pytest.mark.parametrize("factor", WITHOUT_POLE, ids=str)
 def test_no_pole_is_found_where_there_is_none(factor):
     line = trees.tree_of(1 / factor)
-    assert find_pole(line, domain_of({x, t, n}, {}), Work()) == ""
-
-
-def test_an_entry_of_a_list_is_not_moved_to_find_a_pole():
-    scores = sp.IndexedBase("s")
-    line = trees.tree_of(
-        1 / scores[1]
-    )  # drawn anew in every place, so its sign does not change on a way
-    assert find_pole(line, domain_of({scores}, {}), Work()) == ""
+    assert find_pole(line, domain_of({x, t, n, listed}, {}), Work()) == ""
 
 
 def test_an_empty_chain_costs_its_own_points_alone():
@@ -1050,3 +842,11 @@ def test_an_empty_chain_costs_its_own_points_alone():
     assert verdict.message == "2 of 3 chains hold; `two_tied` is still empty."
     assert verdict.points == pytest.approx(2.5 * 2 / 3) and verdict.status == "not yet"
     assert check("2.3", None, None, None).status == "not attempted"
+
+
+def test_two_false_chains_are_told_one_after_the_other():
+    at_least, at_most = chains.right("1.2")["shortest"]
+    said = (
+        "`at_least` proves <=, where >= is asked for. `at_most` proves >=, where <= is asked for."
+    )
+    assert check("1.2", at_most, at_least).message == said

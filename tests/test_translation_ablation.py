@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -109,7 +110,7 @@ def test_a_stopped_measurement_goes_on_and_the_table_compares_with_the_intact_mo
     pairs = [(text, text) for text in texts]
     vocabulary = Vocabulary.learn([f"{letter} " * 9 for letter in "abcdefgh"], size=20)
     monkeypatch.setattr(ablation, "open_run", lambda device: Run(model, vocabulary))
-    monkeypatch.setattr(ablation, "load", lambda name, data: ablation_corpus(pairs))
+    monkeypatch.setattr(ablation, "load", lambda name, data: SimpleNamespace(test=pairs))
     monkeypatch.setattr(ablation, "settings_of", lambda model: ["", "cross*0"])
     kept = {"hypotheses": texts, "counts": [[6, 5, 4, 3, 6, 5, 4, 3, 6, 6]] * 3}
     (tmp_path / "intact.json").write_text(json.dumps(kept))  # as if it had been made before
@@ -124,13 +125,6 @@ def test_a_stopped_measurement_goes_on_and_the_table_compares_with_the_intact_mo
     }
     assert found["cross*0"]["lost"] == 100 - found["cross*0"]["bleu"]
     assert found["cross*0"]["changed"] == 3
-
-
-def ablation_corpus(pairs):
-    class Corpus:
-        test = pairs
-
-    return Corpus
 
 
 def test_the_recorded_table_holds_every_setting_with_its_interval_command_and_date():

@@ -5,6 +5,7 @@ import html
 import io
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import torch
 
 from attn_course import cli
 from attn_course.translation import command
-from attn_course.translation.config import ATTENTIONS, PRESETS
+from attn_course.translation.config import PRESETS
 from attn_course.translation.corpora import load
 from attn_course.translation.recorder import (
     read_record,
@@ -25,7 +26,6 @@ from attn_course.translation.recorder import (
 from attn_course.translation.runs import Run
 from attn_course.translation.sentence import Candidate, Explanation, draw
 from attn_course.translation.training import Trainer
-from attn_utils.layers import SLOTS
 
 
 def main(words):
@@ -62,16 +62,9 @@ def test_a_run_folder_holds_settings_command_curve_and_hypotheses(run):
     assert set(record["test"]) == {"perplexity", "greedy", "beam 5"}
 
 
-def test_score_prints_bleu_with_its_signature(run, tmp_path, capsys):
-    source, reference = tmp_path / "a.de", tmp_path / "a.en"
-    source.write_text("Der Hund schläft.\nDie Frau wartet.\n", encoding="utf-8")
-    reference.write_text("The dog is sleeping.\nThe woman is waiting.\n", encoding="utf-8")
-    assert main(["score", str(run), "--source", str(source), "--reference", str(reference)]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("BLEU ") and "tok:13a" in out
-
-
-def test_score_unpacks_gz_and_searches_with_a_beam_of_five_unless_told(run, tmp_path, capsys):
+def test_score_prints_bleu_of_plain_or_packed_files_with_a_beam_of_five_unless_told(
+    run, tmp_path, capsys
+):
     texts = {"a.de": "Der Hund schläft.\n", "a.en": "The dog is sleeping.\n"}
     for name, text in texts.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -83,17 +76,7 @@ def test_score_unpacks_gz_and_searches_with_a_beam_of_five_unless_told(run, tmp_
         assert main(["score", str(run), *options]) == 0
         outputs.append(capsys.readouterr().out)
     assert len(set(outputs)) == 1
-
-
-def test_a_damaged_gz_gets_one_sentence(run, tmp_path, capsys):
-    (tmp_path / "a.gz").write_bytes(b"no gzip")
-    files = ["--source", tmp_path / "a.gz", "--reference", tmp_path / "a.gz"]
-    assert "cannot be read" in refuse(capsys, "score", run, *files)
-
-
-def test_a_sentence_is_translated_on_one_line(run, capsys):
-    assert main(["Der Hund schläft.", str(run)]) == 0
-    assert capsys.readouterr().out.count("\n") == 1
+    assert outputs[0].startswith("BLEU ") and "tok:13a" in outputs[0]
 
 
 def test_show_draws_a_row_for_each_english_word(run, capsys):
@@ -122,15 +105,7 @@ def test_a_map_is_never_wider_than_the_terminal(width):
     assert sum(map(len, heads)) == len(german)
 
 
-def test_a_page_has_a_dark_version(run, tmp_path):
-    assert main(["Der Hund schläft.", str(run), "--html", str(tmp_path / "page.html")]) == 0
-    page = (tmp_path / "page.html").read_text("utf-8")
-    light, dark = page.split("prefers-color-scheme: dark")
-    for name in ("--text", "--page", "--line", "--ink", "--remark"):
-        assert f"{name}:" in light and f"{name}:" in dark.split("</style>")[0]
-
-
-def test_a_page_holds_map_hypotheses_and_nothing_that_runs(run, tmp_path, capsys):
+def test_a_page_holds_map_hypotheses_a_dark_version_and_nothing_that_runs(run, tmp_path, capsys):
     sentence = "Der <b>Hund</b> schläft."
     assert main([sentence, str(run), "--html", str(tmp_path / "page.html"), "--beam", "3"]) == 0
     page = (tmp_path / "page.html").read_text("utf-8")
@@ -138,6 +113,9 @@ def test_a_page_holds_map_hypotheses_and_nothing_that_runs(run, tmp_path, capsys
     assert html.escape(best) in page and page.count("<li>") == 3
     assert "<b>" not in page and "<script" not in page
     assert page.count('scope="col"') == len(Run.load(run).vocabulary.words(sentence))
+    light, dark = page.split("prefers-color-scheme: dark")
+    for name in ("--text", "--page", "--line", "--ink", "--remark"):
+        assert f"{name}:" in light and f"{name}:" in dark.split("</style>")[0]
 
 
 def test_a_page_that_cannot_be_written_gets_one_sentence(run, tmp_path, capsys):
@@ -183,23 +161,6 @@ def test_lines_that_are_piped_in_are_translated_in_order_and_empty_ones_stay(
     assert "1 of 4 lines are far" in err and "(4)" in err
 
 
-@pytest.mark.parametrize(
-    ("content", "option", "claim"),
-    [
-        (b"", [], "- is empty"),
-        (b"\xff", [], "- is not UTF-8"),
-        (b"Hund", ["--show"], "for one sentence"),
-    ],
-)
-def test_a_bad_pipe_gets_one_sentence(run, capsys, monkeypatch, content, option, claim):
-    piped(monkeypatch, content)
-    assert claim in refuse(capsys, "-", run, *option)
-
-
-def test_the_names_that_options_list_are_those_there_are():
-    assert tuple(SLOTS) == ATTENTIONS
-
-
 def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     steps = iter(range(100))
     take = Trainer.take
@@ -217,68 +178,22 @@ def test_a_training_that_was_stopped_says_how_to_go_on(tmp_path, capsys, monkeyp
         r"the same command goes on from there\.",
         sentence,
     )
-    monkeypatch.setattr(Trainer, "take", take)
-    assert len(torch.load(tmp_path / "run" / "last.pt")["losses"]) == 4
-    assert main([*TRAIN, str(tmp_path / "run")]) == 0
 
 
-def test_a_transformer_is_trained_and_takes_no_attention(tmp_path, capsys):
-    arguments = ["train", "--preset", "tiny", "--architecture", "transformer"]
-    assert main([*arguments, "--out", str(tmp_path / "run")]) == 0
-    record = read_record(tmp_path / "run" / "record.json")
-    assert record["config"]["architecture"] == "transformer"
-    assert record["ended"] == "budget spent"
-    capsys.readouterr()
-    wrong = refuse(capsys, *arguments, "--attention", "dot", "--out", tmp_path / "other")
-    assert "leave --attention out" in wrong
-
-
-def test_a_device_that_is_not_there_gets_one_sentence(run, capsys, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert "no GPU" in refuse(capsys, "Ein Hund.", run, "--device", "cuda")
-    for name in ("gpu", "meta", "cpu:3"):
-        assert f"no device '{name}'" in refuse(capsys, "Ein Hund.", run, "--device", name)
-
-
-@pytest.mark.parametrize(
-    ("source", "reference", "claim"),
-    [
-        (b"", b"One.\n", "is empty"),
-        (b"Eins.\nZwei.\n", b"One.\n", "2 lines but"),
-        (b"\xff\xfe\n", b"One.\n", "not UTF-8"),
-    ],
-)
-def test_a_bad_file_gets_one_sentence(run, tmp_path, capsys, source, reference, claim):
-    (tmp_path / "a.de").write_bytes(source)
-    (tmp_path / "a.en").write_bytes(reference)
-    files = ["--source", tmp_path / "a.de", "--reference", tmp_path / "a.en"]
-    assert claim in refuse(capsys, "score", run, *files)
-
-
-def test_a_missing_run_gets_one_sentence(tmp_path, capsys):
-    assert "no finished run" in refuse(capsys, "Ein Hund.", tmp_path / "nowhere")
-
-
-def test_an_empty_sentence_gets_one_sentence(run, capsys):
-    assert "empty" in refuse(capsys, " ", run)
+def test_a_transformer_is_trained_as_long_and_cooled_down_as_it_was_told(tmp_path):
+    folder = tmp_path / "run"
+    words = "train --preset tiny --architecture transformer --tokens 800 --cooldown 0.5 --out"
+    assert main([*words.split(), str(folder)]) == 0
+    record = read_record(folder / "record.json")
+    config = record["config"]
+    assert config["architecture"] == "transformer" and record["ended"] == "budget spent"
+    assert config["tokens"] == 800 and config["cooldown"] == 0.5
 
 
 def test_the_recorded_command_names_no_folder():
     typed = ["train", "--data", "/somewhere/m30k", "--seed", "2", "--out=/elsewhere/run"]
-    assert without_paths(typed) == "attn translate train --data DIR --seed 2 --out RUN"
-
-
-def test_data_for_the_embedded_corpus_gets_one_sentence(tmp_path, capsys):
-    assert "needs no data" in refuse(capsys, "train", "--data", tmp_path, "--out", tmp_path / "run")
-
-
-def test_a_file_in_the_way_of_the_run_gets_one_sentence(tmp_path, capsys):
-    (tmp_path / "file").write_text("in the way")
-    assert "cannot be used" in refuse(capsys, *TRAIN, tmp_path / "file")
-
-
-def test_a_run_with_other_settings_is_left_alone(run, capsys):
-    assert "other settings" in refuse(capsys, *TRAIN[:-2], "8", "--out", run)
+    shown = without_paths(typed, data="DIR", out="RUN")
+    assert shown == "train --data DIR --seed 2 --out RUN"
 
 
 @pytest.mark.parametrize("damage", [b"", b"junk", "half", {"losses": []}, ["no run"]])
@@ -292,50 +207,93 @@ def test_a_damaged_checkpoint_gets_one_sentence(run, tmp_path, capsys, damage):
     assert "last.pt is damaged" in error and "delete it" in error
 
 
-@pytest.mark.parametrize("name", ["best.pt", "config.json", "vocabulary.json"])
-def test_a_damaged_run_gets_one_sentence(run, tmp_path, capsys, name):
-    folder = shutil.copytree(run, tmp_path / "run")
-    (folder / name).write_text("{}")
-    assert "no finished run" in refuse(capsys, "Ein Hund.", folder)
-
-
-def test_damaged_words_of_a_run_get_one_sentence(run, tmp_path, capsys):
-    folder = shutil.copytree(run, tmp_path / "run")
-    (folder / "known_words.npz").write_text("half")
-    assert "known_words.npz is damaged" in refuse(capsys, "Ein Hund.", folder)
+CONTENTS = {
+    "none": b"",
+    "blank": b"\n \n",
+    "one": b"One.\n",
+    "two": b"Eins.\nZwei.\n",
+    "latin": b"caf\xe9\n",
+    "a.gz": b"no gzip",
+}
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "claim"),
+    ("words", "claim"),
     [
-        ("--attention", "dots", "'dot', 'additive'"),
-        ("--preset", "huge", "'full', 'large'"),
-        ("--seed", "one", "--seed must be a whole number from 1 to 1,048,576, not 'one'"),
-        ("--tokens", "0", "--tokens must be a whole number from 1 to 2^40, not '0'"),
-        ("--cooldown", "1.5", "--cooldown must be a number above 0 and up to 1, not '1.5'"),
-        ("--cooldown", "nan", "--cooldown must be a number above 0 and up to 1, not 'nan'"),
-        ("--architecture", "lstm", "'gru', 'transformer'"),
+        ("train --out x --attention dots", "'dot', 'additive'"),
+        ("train --out x --preset huge", "'full', 'large'"),
+        (
+            "train --out x --seed one",
+            "--seed must be a whole number from 1 to 1,048,576, not 'one'",
+        ),
+        ("train --out x --tokens 0", "--tokens must be a whole number from 1 to 2^40, not '0'"),
+        (
+            "train --out x --cooldown 1.5",
+            "--cooldown must be a number above 0 and up to 1, not '1.5'",
+        ),
+        (
+            "train --out x --cooldown nan",
+            "--cooldown must be a number above 0 and up to 1, not 'nan'",
+        ),
+        ("train --out x --architecture lstm", "'gru', 'transformer'"),
+        ("train --out x --architecture transformer --attention dot", "leave --attention out"),
+        ("train --out x --colour red", "--colour"),
+        ("train --out x --data TMP", "needs no data"),
+        (
+            "train --out x --data TMP --preset full",
+            "is missing: --data or ATTN_DATA names the folder",
+        ),
+        ("train --out TMP/two --preset tiny", "cannot be used"),
+        ("train --out RUN --preset tiny --attention mean --seed 8", "other settings"),
+        ("Hund RUN --beam 0", "--beam"),
+        ("Hund RUN --beam 101", "--beam"),
+        ("Hund RUN --device cuda", "no GPU"),
+        ("Hund RUN --device mps", "no Apple GPU"),
+        ("Hund RUN --device gpu", "no device 'gpu'"),
+        ("Hund RUN --device meta", "no device 'meta'"),
+        ("Hund RUN --device cpu:3", "no device 'cpu:3'"),
+        ("Hund TMP/nowhere", "no finished run"),
+        ("'' RUN", "the sentence is empty"),
+        ("- RUN --show", "for one sentence"),
+        ("score RUN --source TMP/none --reference TMP/two", "none is empty"),
+        ("score RUN --source TMP/blank --reference TMP/two", "blank is empty"),
+        ("score RUN --source TMP/latin --reference TMP/two", "latin is not UTF-8 text (byte 3 is"),
+        ("score RUN --source TMP/nowhere --reference TMP/two", "nowhere does not exist"),
+        ("score RUN --source TMP/a.gz --reference TMP/two", "a.gz cannot be read (BadGzipFile)"),
+        ("score RUN --source TMP/two --reference TMP/one", "2 lines but"),
     ],
 )
-def test_a_bad_value_gets_one_sentence_with_the_good_ones(capsys, option, value, claim):
-    assert claim in refuse(capsys, "train", "--out", "x", option, value)
+def test_what_cannot_be_done_is_refused_in_one_sentence(
+    run, tmp_path, capsys, monkeypatch, words, claim
+):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    for name, content in CONTENTS.items():
+        (tmp_path / name).write_bytes(content)
+    typed = shlex.split(words.replace("RUN", str(run)).replace("TMP", str(tmp_path)))
+    assert claim in refuse(capsys, *typed)
+    assert set(os.listdir(tmp_path)) == set(CONTENTS)
 
 
-def test_an_unknown_option_gets_one_sentence(capsys):
-    assert "--colour" in refuse(capsys, "train", "--out", "x", "--colour", "red")
+@pytest.mark.parametrize(("content", "claim"), [(b"", "- is empty"), (b"\xff", "- is not UTF-8")])
+def test_a_bad_pipe_gets_one_sentence(run, capsys, monkeypatch, content, claim):
+    piped(monkeypatch, content)
+    assert claim in refuse(capsys, "-", run)
 
 
-def test_missing_data_gets_one_sentence(tmp_path, capsys):
-    error = refuse(
-        capsys, "train", "--preset", "full", "--data", tmp_path, "--out", tmp_path / "run"
-    )
-    assert "is missing" in error and "needs no download" in error
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("option", [["--beam", "0"], ["--beam", "101"]])
-def test_a_beam_holds_one_to_a_hundred_hypotheses(run, capsys, option):
-    assert "--beam" in refuse(capsys, "Ein Hund.", run, *option)
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [
+        ("best.pt", "no finished run"),
+        ("config.json", "no finished run"),
+        ("vocabulary.json", "no finished run"),
+        ("known_words.npz", "known_words.npz is damaged"),
+    ],
+)
+def test_a_damaged_run_gets_one_sentence(run, tmp_path, capsys, name, claim):
+    folder = shutil.copytree(run, tmp_path / "run")
+    (folder / name).write_text("{}")
+    assert claim in refuse(capsys, "Ein Hund.", folder)
 
 
 def test_help_shows_the_three_forms_with_every_preset_and_option(capsys):

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from bench.translation import Forgetful
 
 from attn_course.errors import UserError
 from attn_course.translation.batches import collate, pad_source
@@ -44,12 +45,6 @@ def inputs(B=2, T=3, S=5):
     return queries, memory, torch.arange(S) < torch.tensor([[S], [S - 2]])
 
 
-def test_all_slots_share_one_signature(slot):
-    queries, memory, mask = inputs()
-    context, weights = slot(queries, memory, mask)
-    assert context.shape == queries.shape and weights.shape == (2, 3, 5)
-
-
 def test_padding_changes_nothing(slot):
     queries, memory, mask = inputs()
     context, weights = slot(queries, memory, mask)
@@ -65,17 +60,12 @@ def test_a_sentence_does_not_notice_its_batch(slot):
     torch.testing.assert_close(alone, (context[1:], weights[1:, :, :3]))
 
 
-def test_weights_of_each_row_sum_to_one_or_to_nothing():
+def test_every_slot_gives_context_and_weights_whose_rows_sum_to_one_or_to_nothing():
     for name, make in SLOTS.items():
-        _, weights = make(8)(*inputs())
+        context, weights = make(8)(*inputs())
+        assert context.shape == (2, 3, 8) and weights.shape == (2, 3, 5)
         sums = torch.zeros(2, 3) if name == "none" else torch.ones(2, 3)
         torch.testing.assert_close(weights.sum(-1), sums)
-
-
-def test_a_sentence_without_words_gets_no_weight(slot):
-    queries, memory, mask = inputs()
-    _, weights = slot(queries, memory, torch.zeros_like(mask))
-    assert (weights == 0).all()
 
 
 def test_dot_attention_is_the_kernel():
@@ -99,11 +89,6 @@ def test_multihead_weights_and_context_equal_torch_s_own():
 def test_heads_that_do_not_divide_the_width_are_refused():
     with pytest.raises(ValueError, match=r"width 10 .* 4 heads"):
         SLOTS["multihead"](10)
-
-
-def test_an_unknown_attention_is_refused_by_name():
-    with pytest.raises(ValueError, match="'dots'"):
-        tiny("dots")
 
 
 @pytest.mark.parametrize("attention", KINDS)
@@ -190,23 +175,6 @@ def test_a_search_ends_with_the_end_mark_or_at_the_longest_length(search):
         assert ids[-1] == EOS or len(ids) == 7
 
 
-class Forgetful(torch.nn.Module):
-    """A translator without a cache: every step reads all tokens so far again."""
-
-    def __init__(self, model):
-        super().__init__()
-        self.model = model
-
-    def encode(self, source, lengths):
-        return self.model.encode(source, lengths)
-
-    def decode(self, inputs, memory, state=None):
-        """The state (1, B, t) is the tokens themselves."""
-        tokens = inputs if state is None else torch.cat([state[0], inputs], -1)
-        logits, weights, _ = self.model.decode(tokens, memory)
-        return logits[:, -1:], weights[:, -1:], tokens[None]
-
-
 @pytest.mark.parametrize("search", [greedy, beam])
 def test_a_cache_changes_nothing_but_the_time(search):
     model = tiny("transformer")
@@ -244,8 +212,14 @@ def test_the_first_of_the_n_best_is_what_a_beam_returns_and_all_differ():
             assert hypothesis.score == pytest.approx(total / len(hypothesis.tokens), abs=1e-4)
 
 
-def test_a_transformer_has_no_slot():
-    with pytest.raises(UserError, match="no slot"):
-        build(transformer(Config()), 16, slot=SLOTS["mean"](192))
-    with pytest.raises(UserError, match="'lstm'"):
-        build(Config(architecture="lstm"), 16)
+@pytest.mark.parametrize(
+    ("config", "slot", "claim"),
+    [
+        (Config(attention="dots"), None, "'dots'"),
+        (Config(architecture="lstm"), None, "'lstm'"),
+        (transformer(Config()), SLOTS["mean"](192), "no slot"),
+    ],
+)
+def test_a_model_that_there_is_not_is_refused_in_a_sentence(config, slot, claim):
+    with pytest.raises(UserError, match=claim):
+        build(config, 16, slot=slot)

@@ -22,12 +22,6 @@ def test_a_recorded_map_is_of_its_sentence_and_its_rows_sum_to_one(name):
     assert np.allclose(found.weights.sum(1), 1, atol=1e-3) and found.weights.min() >= 0
 
 
-def test_a_record_says_how_it_was_made():
-    written = records.read("sentence_maps")
-    assert written["command"] == "python -m attn_course.runs sentence_maps"
-    assert written["model"].startswith("attn translate train ") and written["seed"] >= 1
-
-
 def test_the_strongest_word_of_a_row_is_named_with_its_weight():
     weights = np.array([[0.1, 0.6, 0.3], [0.7, 0.2, 0.1]])
     found = SentenceMap("Rot rennt", "runs red", ["runs", "red"], ["Rot", "rennt", END], weights)

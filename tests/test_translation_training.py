@@ -56,7 +56,9 @@ def test_the_same_seed_gives_the_same_losses_and_another_seed_others(tmp_path):
     assert one == same and one[:5] != other[:5]
 
 
-def test_the_best_model_is_kept_and_the_run_stops_when_nothing_improves(tmp_path, monkeypatch):
+def test_a_run_stops_when_nothing_improves_keeps_the_best_model_and_says_why(
+    tmp_path, monkeypatch, capsys
+):
     scores, weights = iter([1.0, 3.0, 2.0, 2.0, 2.0]), []
 
     def validate(trainer):
@@ -64,7 +66,11 @@ def test_the_best_model_is_kept_and_the_run_stops_when_nothing_improves(tmp_path
         return {"bleu": next(scores), "perplexity": 1.0}
 
     monkeypatch.setattr(Trainer, "validate", validate)
-    trainer = train(tmp_path, replace(CONFIG, patience=2, tokens=100_000))
+    config = replace(CONFIG, patience=2, tokens=100_000)
+    trainer = Trainer(CORPUS, config, tmp_path, device="cpu")
+    trainer.fit()
+    sentence = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "has not risen for 2 epochs" in sentence and "3.00 in epoch 2, is kept." in sentence
     assert [row["bleu"] for row in trainer.metrics] == [1.0, 3.0, 2.0, 2.0]
     best = Run.load(tmp_path, device="cpu").model.state_dict()
     assert all(torch.equal(best[name], weights[1][name]) for name in best)
@@ -118,16 +124,6 @@ def test_ctrl_c_is_heard_between_two_steps_and_nothing_is_lost(tmp_path, monkeyp
     assert train(tmp_path / "stopped").losses == straight.losses
 
 
-def test_early_stopping_says_why(tmp_path, monkeypatch, capsys):
-    scores = iter([1.0, 3.0, 2.0, 2.0])
-    row = {"perplexity": 1.0}
-    monkeypatch.setattr(Trainer, "validate", lambda trainer: {"bleu": next(scores), **row})
-    config = replace(CONFIG, patience=2, tokens=100_000)
-    Trainer(CORPUS, config, tmp_path, device="cpu").fit()
-    sentence = capsys.readouterr().err.strip().splitlines()[-1]
-    assert "has not risen for 2 epochs" in sentence and "3.00 in epoch 2, is kept." in sentence
-
-
 def test_a_corpus_is_encoded_once_in_a_process(monkeypatch):
     first = encode_corpus(CORPUS, size=120)
     monkeypatch.setattr(Vocabulary, "learn", None)
@@ -163,33 +159,31 @@ def test_a_trainer_without_a_folder_leaves_nothing_behind():
     assert not trainer.folder.exists() and len(run.translate(["Ein Hund."])) == 1
 
 
-def test_a_stepper_leads_greedy_search_step_by_step(tmp_path):
-    run = train(tmp_path) and Run.load(tmp_path, device="cpu")
-    step, last, state, rows = (
-        run.stepper([source for source, _ in CORPUS.test]),
-        [BOS] * 3,
-        None,
-        [],
-    )
+@pytest.fixture(scope="module")
+def run():
+    return Trainer(CORPUS, CONFIG, device="cpu", progress=False).fit()
+
+
+def test_a_stepper_leads_greedy_search_step_by_step(run):
+    sources = [source for source, _ in CORPUS.test]
+    step = run.stepper(sources)
+    last, state, rows = [BOS] * 3, None, []
     for _ in range(5):
         logits, state = step(last, state)
         last = logits.argmax(-1)
         rows.append(last.tolist())
-    found = run.search([source for source, _ in CORPUS.test])
+    found = run.search(sources)
     for tokens, row in zip(found, zip(*rows, strict=True), strict=True):
         assert tokens[:5] == list(row)[: len(tokens)]
 
 
-def test_word_weights_have_a_row_for_each_english_word(tmp_path):
-    train(tmp_path)
-    run = Run.load(tmp_path, device="cpu")
+def test_word_weights_have_a_row_for_each_english_word(run):
     for (german, english), weights in zip(CORPUS.test, run.word_weights(CORPUS.test), strict=True):
         rows, columns = map(run.vocabulary.words, (english, german))
         assert weights.shape == (len(rows), len(columns))
         assert (weights.sum(-1) <= 1 + 1e-5).all()
 
 
-def test_a_line_of_two_thousand_words_is_refused_by_number(tmp_path):
-    train(tmp_path)
+def test_a_line_of_two_thousand_words_is_refused_by_number(run):
     with pytest.raises(UserError, match=r"line 2 has \d+ subwords"):
-        Run.load(tmp_path, device="cpu").translate(["Ein Hund.", "Hund " * 2000])
+        run.translate(["Ein Hund.", "Hund " * 2000])

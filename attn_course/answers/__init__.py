@@ -61,7 +61,7 @@ class Caller(Protocol):
 
 
 class Answer:
-    """One answer, in this process. `caught` is the list `listening` fills with warnings.
+    """A `Caller` in this process. `caught` is the list `listening` fills with warnings.
 
     copies: whether it is given copies of the arguments, so that it cannot change them.
     """
@@ -79,7 +79,6 @@ class Answer:
         self.warned: list[str] = []
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the answer with copies of the arguments and return plain data."""
         if self._thing is None or self._thing is ...:
             raise NotAttempted
         if not callable(self._thing):
@@ -87,18 +86,15 @@ class Answer:
         return self.via(_call, *args, **kwargs)
 
     def each(self, rows: Sequence[tuple]) -> list:
-        """Call the answer on one row of arguments after another."""
         return [self(*row) for row in rows]
 
     def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Run `driver(thing, ...)`, a function of the course, and return plain data."""
         given, options = args, kwargs
         if self._copies:
             given, options = copy.deepcopy((args, kwargs))
         before = len(self._caught)
         try:
-            returned = driver(self._thing, *given, **options)
-            result = plain(returned)
+            result = plain(driver(self._thing, *given, **options))
             self._last = driver, args, kwargs, result
             return result
         except (NotYet, NotAttempted):
@@ -111,15 +107,12 @@ class Answer:
             self.warned = [str(warning.message) for warning in self._caught[before:]]
 
     def steady(self) -> bool:
-        """Whether the last call, repeated, gives the same result."""
         if self._last is None:
             return True
         driver, args, kwargs, before = self._last
-        again = self.via(driver, *args, **kwargs)
-        return repr(again) == repr(before)
+        return repr(self.via(driver, *args, **kwargs)) == repr(before)
 
     def value(self) -> Any:
-        """The answer itself, for answers that are not functions."""
         if self._thing is None or self._thing is ...:
             raise NotAttempted
         return self.via(lambda thing: thing)
@@ -127,64 +120,48 @@ class Answer:
 
 def shuffled(rng: Generator, rows: Sequence[Row]) -> list[Row]:
     """The rows in a random order."""
-    order = rng.permutation(len(rows))
-    return [rows[k] for k in order]
-
-
-class Named:
-    """An answer that says at which arguments it stopped: at an overflow, most often.
-
-    call: the arguments -> how the call is written.
-    """
-
-    def __init__(self, answer: Caller, call: Callable[..., str]) -> None:
-        self._answer = answer
-        self._call = call
-
-    def __call__(self, *args: Any) -> Any:
-        try:
-            return self._answer(*args)
-        except NotYet as error:
-            message = str(error).replace(STOPPED, f"{self._call(*args)}: {STOPPED}", 1)
-            raise NotYet(message) from None
-
-    def each(self, rows: Sequence[tuple]) -> list:
-        """All at once; if it stops, one by one, to find where."""
-        try:
-            return self._answer.each(rows)
-        except NotYet as error:
-            if STOPPED not in str(error):
-                raise
-            return [self(*row) for row in rows]
+    return [rows[k] for k in rng.permutation(len(rows))]
 
 
 def asked(
-    rng: Generator, answer: Caller | Named, settings: Iterable[tuple]
+    rng: Generator,
+    answer: Caller,
+    settings: Iterable[tuple],
+    call: Callable[..., str] | None = None,
 ) -> list[tuple[tuple, Any]]:
-    """[(setting, what `answer(*setting)` gives), ...], in this order but asked in a random one."""
+    """[(setting, what `answer(*setting)` gives), ...], in this order but asked in a random one.
+
+    call: the setting -> how the call is written, for an answer that stops at it.
+    """
     settings = list(settings)
     order = rng.permutation(len(settings))
     rows = [settings[k] for k in order]
-    if not hasattr(answer, "each"):  # a judge has wrapped it in a function
-        answers = [answer(*row) for row in rows]
-    else:
-        named = answer if isinstance(answer, Named) else Named(answer, _called_with)
-        answers = named.each(rows)
-
+    try:
+        answers = answer.each(rows)
+    except NotYet as error:
+        if STOPPED not in str(error):
+            raise
+        answers = [_named(answer, row, call or _called_with) for row in rows]
     in_place = [answers[k] for k in np.argsort(order)]
     return list(zip(settings, in_place, strict=True))
 
 
+def _named(answer, row, call):
+    """What an answer gives for this row; if it stops, at an overflow most often, the call is named."""
+    try:
+        return answer(*row)
+    except NotYet as error:
+        message = str(error).replace(STOPPED, f"{call(*row)}: {STOPPED}", 1)
+        raise NotYet(message) from None
+
+
 def _called_with(*args):
-    """Arguments in a few words: the shapes of arrays, the rest as it is."""
-    told = " and ".join(map(_in_short, args))
-    return f"called with {told}"
+    return f"called with {' and '.join(map(_in_short, args))}"
 
 
 def _in_short(value):
     if hasattr(value, "shape") and len(value.shape):
-        shape = tuple(value.shape)
-        return f"an array of shape {shape}"
+        return f"an array of shape {tuple(value.shape)}"
     if isinstance(value, float):
         return f"{value:.4g}"
     text = repr(value)
@@ -207,8 +184,7 @@ def describe(error: BaseException) -> str:
         if "ipykernel_" in frame.filename or frame.filename.startswith("<cell")
     ]
     where = f" (line {frames[-1].lineno} of your cell)" if frames else ""
-    words = str(error).split()
-    text = " ".join(words)[:200].rstrip(".")
+    text = " ".join(str(error).split())[:200].rstrip(".")
     said = f": {text}" if text else ""
     return f"{STOPPED} {_kind(error)}{said}{where}."
 
@@ -220,8 +196,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if type(value) in (list, tuple):
-        items = map(plain, value)
-        return type(value)(items)
+        return type(value)(map(plain, value))
     if isinstance(value, list | tuple):
         return list(value)
 
@@ -236,8 +211,7 @@ def plain(value: Any) -> Any:
         return float(value)
 
     if hasattr(value, "__next__"):
-        first = itertools.islice(value, LONGEST_ITERABLE)
-        return list(map(plain, first))
+        return list(map(plain, itertools.islice(value, LONGEST_ITERABLE)))
     raise NotYet(f"a {_kind(value)} came back, where numbers are expected.")
 
 
@@ -271,11 +245,10 @@ def array(value: Any, name: str = "the answer") -> np.ndarray:
 def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
     """`value` as a vector (size,); a single row or column counts as a vector."""
     found = array(value, name)
-    long_axes = [axis for axis in found.shape if axis > 1]
-    fits = found.size == size and len(long_axes) <= 1
     if found.ndim == 0:
         raise NotYet(f"one number came back for {name}, where {size} are expected.")
-    if not fits:
+    long_axes = [axis for axis in found.shape if axis > 1]
+    if found.size != size or len(long_axes) > 1:
         raise NotYet(f"the shape of {name} is {found.shape}, expected {(size,)}.")
     return found.reshape(size)
 
@@ -283,10 +256,8 @@ def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
 def matrix(value: Any, shape: tuple[int, ...], name: str = "the answer") -> np.ndarray:
     """`value` as an array of exactly this shape."""
     found = array(value, name)
-    shape = tuple(shape)
-
-    if found.shape != shape:
-        raise NotYet(f"the shape of {name} is {found.shape}, expected {shape}.")
+    if found.shape != tuple(shape):
+        raise NotYet(f"the shape of {name} is {found.shape}, expected {tuple(shape)}.")
     return found
 
 
@@ -295,14 +266,12 @@ def number(value: Any, name: str = "the answer") -> float:
     found = array(value, name)
     if found.size != 1:
         raise NotYet(f"the shape of {name} is {found.shape}, where one number is expected.")
-
     return float(found.reshape(()))
 
 
 def largest_gap(one: np.ndarray, other: np.ndarray) -> float:
     """By how much two arrays of one shape differ where they differ most; nan if either holds one."""
-    gaps = np.abs(one - other)
-    return gaps.max(initial=0)
+    return np.abs(one - other).max(initial=0)
 
 
 def two(value: Any, sentence: str) -> tuple[Any, Any]:
@@ -310,17 +279,14 @@ def two(value: Any, sentence: str) -> tuple[Any, Any]:
     is_several = isinstance(value, list | tuple) or np.ndim(value) > 0
     if not is_several or len(value) != 2:
         raise NotYet(sentence)
-    first, second = value
-    return first, second
+    return value[0], value[1]
 
 
 def truth(value: Any, name: str = "the answer") -> bool:
     """`value` as True or False; 0 and 1 count."""
     expected = "where True or False is expected"
     if isinstance(value, str):
-        beginning = value[:20]
-        raise NotYet(f"{name} is the text {beginning!r}, {expected}.")
-
+        raise NotYet(f"{name} is the text {value[:20]!r}, {expected}.")
     found = number(value, name)
     if found not in (0.0, 1.0):
         raise NotYet(f"{name} is {found:g}, {expected}.")

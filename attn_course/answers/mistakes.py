@@ -15,14 +15,14 @@ the same numbers, both are named; where more do, none is.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
-from itertools import chain
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from attn_course.answers import NotYet
 
-Fact = str | Callable[..., str]  # a clause, or what makes it of a trial's inputs
+Fact = str | Callable[..., str]  # a clause, or what makes it of a trial's inputs, where that costs
 Mistakes = Callable[..., Mapping[str, Any]]
 RELATIVE = 1e-6
 ABSOLUTE = 1e-12
@@ -34,13 +34,7 @@ def same(found: Any, wanted: Any, relative: float = RELATIVE, absolute: float = 
     found, wanted: numbers, booleans, text, arrays or tensors of any shape, or (nested) tuples, lists
     and dictionaries of them.
     """
-
-    def near(one: Any, two: Any) -> bool:
-        one = _array(one)
-        two = _array(two)
-        return _near(one, two, relative, absolute)
-
-    return _agree(found, wanted, near)
+    return _agree(found, wanted, lambda one, two: _near(one, two, relative, absolute).all())
 
 
 def resembles(
@@ -51,47 +45,36 @@ def resembles(
     One and the same mistake gives some people nan and others zero. Earns nothing, only explains.
     """
 
-    def near(one: Any, two: Any) -> bool:
-        one = _array(one)
-        two = _array(two)
-        told = ~np.isnan(one)
-        if one.shape != two.shape or not told.any():
-            return False
-        return _near(one[told], two[told], relative, absolute)
+    def near(one: np.ndarray, two: np.ndarray) -> np.bool_:
+        lost = np.isnan(one)
+        return ~lost.all() & (_near(one, two, relative, absolute) | lost).all()
 
     return _agree(found, mistake, near)
 
 
 def _agree(found, wanted, near):
-    """Walk through two answers side by side; `near` compares what is neither text nor container."""
+    """Walk through two answers side by side; `near` compares two arrays of one shape."""
     if isinstance(wanted, Mapping):
-        if not isinstance(found, Mapping):
-            return False
-        if set(found) != set(wanted):
+        if not isinstance(found, Mapping) or set(found) != set(wanted):
             return False
         return all(_agree(found[name], wanted[name], near) for name in wanted)
 
     if isinstance(wanted, list | tuple):
-        if not isinstance(found, list | tuple):
+        if not isinstance(found, list | tuple) or len(found) != len(wanted):
             return False
-        if len(found) != len(wanted):
-            return False
-        pairs = zip(found, wanted, strict=True)
-        return all(_agree(one, two, near) for one, two in pairs)
+        return all(_agree(one, two, near) for one, two in zip(found, wanted, strict=True))
 
     if isinstance(wanted, str) or isinstance(found, str | Mapping):
         return type(found) is type(wanted) and found == wanted
-    return near(found, wanted)
+    found = _array(found)
+    wanted = _array(wanted)
+    return found.shape == wanted.shape and bool(near(found, wanted))
 
 
 def _near(found, wanted, relative, absolute):
-    """Whether two arrays have one shape and every number is within the limit."""
-    if found.shape != wanted.shape:
-        return False
-    limit = absolute + relative * np.abs(wanted)
+    """For each number, whether it is within the limit."""
     with np.errstate(invalid="ignore"):
-        is_near = np.abs(found - wanted) <= limit
-    return bool(is_near.all())
+        return np.abs(found - wanted) <= absolute + relative * np.abs(wanted)
 
 
 def round_up(value: float, digits: int = 2) -> str:
@@ -99,17 +82,14 @@ def round_up(value: float, digits: int = 2) -> str:
     exact = Decimal(value)
     step = Decimal(10) ** (exact.adjusted() - digits + 1)
     num_steps = (exact / step).to_integral_value(ROUND_CEILING)
-    rounded = float(num_steps * step)
-    return f"{rounded:g}"
+    return f"{float(num_steps * step):g}"
 
 
 def told_apart(one: float, other: float, digits: int = 3) -> tuple[str, str]:
     """Two different numbers in as many digits as it takes to see that they differ."""
-    shown = f"{one:.{digits}g}", f"{other:.{digits}g}"
-    while shown[0] == shown[1] and digits < 17:
+    while f"{one:.{digits}g}" == f"{other:.{digits}g}" and digits < 17:
         digits += 1
-        shown = f"{one:.{digits}g}", f"{other:.{digits}g}"
-    return shown
+    return f"{one:.{digits}g}", f"{other:.{digits}g}"
 
 
 def _array(value):
@@ -124,6 +104,16 @@ class Seen:
     """In a table of mistakes: whether the sentence describes this trial, where no value can tell."""
 
     fits: Any
+
+
+def seen(mistakes: Mistakes) -> Mistakes:
+    """Decorate a table in which each value is whether the sentence describes the trial."""
+
+    @wraps(mistakes)
+    def table(*inputs: Any) -> Mapping[str, Seen]:
+        return {sentence: Seen(fits) for sentence, fits in mistakes(*inputs).items()}
+
+    return table
 
 
 @dataclass(frozen=True)
@@ -141,12 +131,6 @@ class Trial:
     right: Any
     fact: Fact
     inputs: tuple
-
-    def told(self) -> str:
-        """The clause, made of the inputs where making it costs something."""
-        if isinstance(self.fact, str):
-            return self.fact
-        return self.fact(*self.inputs)
 
 
 class Trials:
@@ -183,7 +167,8 @@ class Trials:
         """NotYet for the first wrong trial, with the mistake that explains all trials if one does."""
         for trial in self._trials:
             if not self._holds(trial):
-                raise NotYet(f"{self._explanation()}{trial.told()}.")
+                fact = trial.fact if isinstance(trial.fact, str) else trial.fact(*trial.inputs)
+                raise NotYet(f"{self._explanation(trial)}{fact}.")
 
     def judge(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
         """Keep one trial and settle at once: for answers of which each tells a lot."""
@@ -193,25 +178,28 @@ class Trials:
     def _holds(self, trial):
         return same(trial.found, trial.right, *self._tolerance)
 
-    def _explanation(self):
+    def _explanation(self, wrong):
         """What explains every trial, and a colon: one mistake, or two that give the same; or nothing."""
         if self._mistakes is None:
             return ""
-        with np.errstate(all="ignore"):
-            tables = [self._mistakes(*trial.inputs) for trial in self._trials]
+        is_seen = dict.fromkeys(self._table(wrong), False)  # of the sentences that fit so far
+        for trial in (wrong, *self._trials):
+            table = self._table(trial)
+            fitting = [name for name in is_seen if self._fits(trial, table.get(name))]
+            is_seen = {name: is_seen[name] or isinstance(table.get(name), Seen) for name in fitting}
+            if not is_seen:
+                return ""
 
-        computed: list[str] = []
-        looked_for: list[str] = []
-        for sentence in dict.fromkeys(chain(*tables)):  # each once, in order
-            mistakes = [table.get(sentence) for table in tables]
-            if all(map(self._fits, self._trials, mistakes)):
-                is_seen = any(isinstance(mistake, Seen) for mistake in mistakes)
-                (looked_for if is_seen else computed).append(sentence)
-
+        computed = [sentence for sentence, seen in is_seen.items() if not seen]
         if len(computed) == 2:
             return f"either {computed[0]}, or {computed[1]}: "
-        named = computed or looked_for[:1]
+        named = computed or list(is_seen)[:1]
         return f"{named[0]}: " if len(named) == 1 else ""
+
+    def _table(self, trial):
+        assert self._mistakes
+        with np.errstate(all="ignore"):
+            return self._mistakes(*trial.inputs)
 
     def _fits(self, trial, mistake):
         """Whether a trial came out as this mistake would have it."""

@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.answers import NotYet, largest_gap
-from attn_course.answers.mistakes import (
-    Mistakes,
-    Trials,
-    same,
-)
+from attn_course.answers.mistakes import Mistakes, Trials, same
 from attn_course.answers.wording import counted
 from attn_course.drivers import as_leaf, gradients_of
 
@@ -52,28 +48,17 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
 
 def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
     """{name: array} -> {name: tensor that collects gradients}."""
-    leaves = {}
-    for name, values in arrays.items():
-        leaves[name] = as_leaf(values)
-
-    return leaves
+    return {name: as_leaf(values) for name, values in arrays.items()}
 
 
-def difference(found: np.ndarray, right: Any, setting: str) -> str:
-    """A clause on how `found` differs from the tensor `right`: in shape, by nan, or by how much."""
-    wanted = np.asarray(right.detach())
-    return distance(found, wanted, setting)
-
-
-def distance(found: np.ndarray, right: np.ndarray, setting: str) -> str:
-    """A clause on how `found` differs from `right`: in shape, by nan, or by how much."""
-    if found.shape != right.shape:
-        return f"the shape is {found.shape}, expected {right.shape} ({setting})"
+def distance(found: np.ndarray, right: Any, setting: str) -> str:
+    """A clause on how `found` differs from an array or tensor: in shape, by nan, or by how much."""
+    wanted = right.detach().numpy() if hasattr(right, "detach") else right
+    if found.shape != wanted.shape:
+        return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
     if np.isnan(found).any():
         return f"the result contains nan, not a number ({setting})"
-
-    far = largest_gap(found, right)
-    return f"it is off by up to {far:.2g} ({setting})"
+    return f"it is off by up to {largest_gap(found, wanted):.2g} ({setting})"
 
 
 def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: str) -> None:
@@ -92,19 +77,16 @@ def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: 
         if name not in found:
             raise NotYet(f"{DETACHED} before it reaches {name}.")
         if not close(found[name], gradient):
-            raise NotYet(_gradient_is_off(found[name], gradient, name, setting))
+            told = _gradient_is_off(found[name], gradient)
+            raise NotYet(f"the output is right, but the gradient of {name} {told} ({setting}).")
 
 
-def _gradient_is_off(found, wanted, name, setting):
-    """A sentence on how one gradient differs: in shape, by nan, or by how much."""
-    what = f"the output is right, but the gradient of {name}"
+def _gradient_is_off(found, wanted):
     if found.shape != wanted.shape:
-        return f"{what} has shape {found.shape}, expected {wanted.shape} ({setting})."
+        return f"has shape {found.shape}, expected {wanted.shape}"
     if np.isnan(found).any():
-        return f"{what} contains nan ({setting})."
-
-    far = largest_gap(found, wanted)
-    return f"{what} is off by {far:.2g} ({setting})."
+        return "contains nan"
+    return f"is off by {largest_gap(found, wanted):.2g}"
 
 
 def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
@@ -115,20 +97,14 @@ def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
         raise NotYet(f"an nn.Module is expected, but this is of type {result['kind']}.")
 
     if "own" in result:
-        raise NotYet(_why_not_loaded(result["own"], parameters))
+        rules = ", ".join(f"{name} {values.shape}" for name, values in parameters.items())
+        raise NotYet(
+            f"{_first_misfit(result['own'], parameters)}; so that weights can be copied in, the "
+            f"parameters are named and shaped {rules}."
+        )
     if "returned" in result:
         raise NotYet(f"forward returned a {result['returned']}, not one tensor.")
     return result
-
-
-def _why_not_loaded(own, parameters):
-    """Which parameter is missing or misshapen, and how all of them are to be named."""
-    rules = [f"{name} {values.shape}" for name, values in parameters.items()]
-    what = _first_misfit(own, parameters)
-    return (
-        f"{what}; so that weights can be copied in, the parameters are named and shaped "
-        f"{', '.join(rules)}."
-    )
 
 
 def _first_misfit(own, parameters):
@@ -139,9 +115,5 @@ def _first_misfit(own, parameters):
         there = f" (there is {', '.join(others)})" if others else ""
         return f"there is no parameter `{missing[0]}`{there}"
 
-    for name, values in parameters.items():
-        shape = tuple(own[name])
-        if shape != values.shape:
-            return f"`{name}` has shape {shape}, not {values.shape}"
-
-    raise ValueError("every parameter fits")
+    name = next(name for name in parameters if tuple(own[name]) != parameters[name].shape)
+    return f"`{name}` has shape {tuple(own[name])}, not {parameters[name].shape}"

@@ -13,11 +13,6 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {plural or f'{noun}s'}"
 
 
-def has(subject: str) -> str:
-    """has("the output") is "the output has", has("the weights of head 1") is "the weights of head 1 have"."""
-    return agree(subject, "has", "have")
-
-
 def agree(subject: str, singular: str, plural: str) -> str:
     """The subject and the form of a verb that fits: a first noun in -s is taken for a plural."""
     noun = subject.split(" of ")[0].split(" for ")[0]

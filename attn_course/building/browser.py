@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building.badges import SETUP_ID
+from attn_course.building.published_links import SETUP_ID
 from attn_course.errors import UserError
 
 PAGE = Path(__file__).parent / "site" / "browser"
@@ -43,6 +43,14 @@ PRELOADED = (
     "ipywidgets",
 )
 LAZY = ("matplotlib",)
+# The wheels to take from JupyterLite, and the needs of wheels that Pyodide's own lock does not list.
+FROM_LITE = ("ipykernel-", "piplite-", "pyodide_kernel-")
+NEEDS = {
+    "attention-course": ["numpy", "sympy"],
+    "ipywidgets": ["comm", "ipython", "jupyterlab-widgets", "traitlets"],
+    "piplite": ["micropip"],
+    "pyodide-kernel": ["ipython", "comm"],
+}
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")
 INSTALLATION = """\
 # Does nothing where the course is installed.
@@ -74,12 +82,13 @@ def make_browser_edition(root: Path, out: Path, lite: Path, pyodide: Path | None
     shutil.rmtree(out, ignore_errors=True)
     contents = out / "contents"
     contents.mkdir(parents=True)
+    editions = {}  # which edition of each notebook is served
     for name in notebooks():
         text = (root / "notebooks" / f"{name}.ipynb").read_text("utf-8")
-        (contents / f"{name}.ipynb").write_text(
-            text if pyodide else _with_installation(text), "utf-8"
-        )
-    wheel = write_wheel(root, contents.parent)
+        editions[name] = hashlib.sha256(text.encode()).hexdigest()[:16]
+        served = text if pyodide else _with_installation(text)
+        (contents / f"{name}.ipynb").write_text(served, "utf-8")
+    wheel = write_wheel(root, out)
     _build_lite(lite, out, contents, wheel)
     shutil.rmtree(contents)
     site = out / "lite"
@@ -87,7 +96,8 @@ def make_browser_edition(root: Path, out: Path, lite: Path, pyodide: Path | None
         _serve_pyodide(wheel, site, pyodide, lite)
     wheel.unlink()
     _configure(site, is_served=pyodide is not None)
-    _write_editions(root, site)
+    # Below api/, which the cache leaves alone.
+    (site / "api" / "editions.json").write_text(json.dumps(editions), "utf-8")
     for path in PAGE.iterdir():
         shutil.copy(path, out)
 
@@ -127,23 +137,14 @@ def _serve_pyodide(wheel: Path, site: Path, pyodide: Path, lite: Path) -> None:
         shutil.copy(pyodide / name, served)
     lock = json.loads((pyodide / "pyodide-lock.json").read_text("utf-8"))
     known: dict[str, Any] = lock["packages"]
-    course = shutil.copy(wheel, served)
-    known["attention-course"] = _entry(
-        Path(course), ["numpy", "sympy"], ["attn_course", "attn_utils"]
-    )
     kernel = site / "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
-    for path in sorted(kernel.glob("*.whl")):
-        name = path.name.split("-")[0].replace("_", "-")
-        if name in ("ipykernel", "pyodide-kernel", "piplite"):
+    for path in (wheel, *kernel.glob("*.whl")):
+        if path == wheel or path.name.startswith(FROM_LITE):
             shutil.copy(path, served)
-            needs = {"piplite": ["micropip"], "pyodide-kernel": ["ipython", "comm"]}.get(name, [])
-            known[name] = _entry(served / path.name, needs, [name.replace("-", "_")])
-    for path in _widget_wheels(lite, served):
-        name = path.name.split("-")[0].replace("_", "-")
-        needs = (
-            ["comm", "ipython", "jupyterlab-widgets", "traitlets"] if name == "ipywidgets" else []
-        )
-        known[name] = _entry(path, needs, [name.replace("-", "_")])
+    _download_widgets(lite, served)
+    for path in served.glob("*.whl"):
+        entry = _entry(path)
+        known[entry["name"]] = entry
     needed = _with_dependencies([*PRELOADED, *LAZY, "piplite", "micropip"], known)
     for name in needed:
         file = known[name]["file_name"]
@@ -156,14 +157,13 @@ def _serve_pyodide(wheel: Path, site: Path, pyodide: Path, lite: Path) -> None:
     (served / "pyodide-lock.json").write_text(json.dumps(lock, indent=1), "utf-8")
 
 
-def _widget_wheels(lite: Path, served: Path) -> list[Path]:
+def _download_widgets(lite: Path, served: Path) -> None:
     """The wheels behind the sliders, which no Pyodide has, in the versions that JupyterLite's folder has."""
     python = lite.parent / "python"
     wanted = ("comm", "ipywidgets", "jupyterlab_widgets")
     script = "import importlib.metadata as m, sys; print(*(f'{n}=={m.version(n)}' for n in sys.argv[1:]))"
     pins = _run([python, "-c", script, *wanted]).split()
     _run([python, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", served, *pins])
-    return [path for name in wanted for path in served.glob(f"{name}-*.whl")]
 
 
 def _with_dependencies(names: Iterable[str], known: dict[str, Any]) -> set[str]:
@@ -179,18 +179,19 @@ def _with_dependencies(names: Iterable[str], known: dict[str, Any]) -> set[str]:
     return found
 
 
-def _entry(wheel: Path, depends: list[str], imports: list[str]) -> dict[str, Any]:
+def _entry(wheel: Path) -> dict[str, Any]:
     """A wheel as Pyodide's lock lists it."""
-    name, version, *_ = wheel.name.split("-")
+    module, version, *_ = wheel.name.split("-")
+    name = module.replace("_", "-")
     return {
-        "name": name.replace("_", "-"),
+        "name": name,
         "version": version,
         "file_name": wheel.name,
         "install_dir": "site",
         "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
         "package_type": "package",
-        "imports": imports,
-        "depends": depends,
+        "imports": ["attn_course", "attn_utils"] if name == "attention-course" else [module],
+        "depends": NEEDS.get(name, []),
         "unvendored_tests": False,
     }
 
@@ -256,12 +257,3 @@ def _public_address(site: Path) -> str:
         if found := re.search(r'https://[^"\s]+/pyodide\.mjs', path.read_text("utf-8")):
             return found[0]
     raise UserError("JupyterLite names no public address of Pyodide; give a folder with --pyodide.")
-
-
-def _write_editions(root: Path, site: Path) -> None:
-    """Which edition of each notebook is served; below api/, which the cache leaves alone."""
-    editions = {}
-    for name in notebooks():
-        data = (root / "notebooks" / f"{name}.ipynb").read_bytes()
-        editions[name] = hashlib.sha256(data).hexdigest()[:16]
-    (site / "api" / "editions.json").write_text(json.dumps(editions), "utf-8")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import badges, cards
+from attn_course.building import headings, published_links
 from attn_course.building.cells import (
     id_stem,
     read_source,
@@ -57,40 +57,32 @@ def build(
     root: Path, numbers: Sequence[str] = (), force: bool = False
 ) -> Iterator[tuple[str, bool]]:
     """Make what is missing or changed; yields (name, whether anything was written)."""
-    repository = badges.repository_of(root)
+    repository = published_links.repository_of(root)
     _write(torch_notebooks(root))  # first: set-up cells and links differ by it
     for source in sources(root, numbers):
-        target = _solution_file(source, root)
-        notebook = solution_notebook(source, repository)
-        outputs = None
-        if not force:
-            outputs = stored_outputs(notebook, target)
-
-        if outputs is None:
-            outputs = execute(solution_notebook(source, repository), target.parent)
-
-        solution = attach(notebook, outputs)
-        files = _files(solution, source, root)
-        yield source.stem, _write(files)
+        solution = None if force else stored_solution(source, repository)
+        if solution is None:
+            outputs = execute(solution_notebook(source, repository), source.parent)
+            solution = attach(solution_notebook(source, repository), outputs)
+        yield source.stem, _write(_files(solution, source))
     yield "README.md", _write(_front_pages(root))
 
 
-def _solution_file(source: Path, root: Path) -> Path:
-    """The executed notebook for instructors."""
-    return root / "solutions" / f"{source.stem}.ipynb"
+def stored_solution(source: Path, repository: str) -> Any | None:
+    """The executed solution as it is stored; None if its outputs are missing or not those of the source."""
+    notebook = solution_notebook(source, repository)
+    outputs = stored_outputs(notebook, source.with_suffix(".ipynb"))
+    return None if outputs is None else attach(notebook, outputs)
 
 
-def _files(solution: Any, source: Path, root: Path) -> dict[Path, str]:
-    """Every file made from one source, path -> text.
-
-    solution: the notebook with its outputs.
-    """
+def _files(solution: Any, source: Path) -> dict[Path, str]:
+    """Every file made from one source, path -> text. solution: the notebook with its outputs."""
     student = student_notebook(solution)
-    notebooks = root / "notebooks"
+    script = source.parents[1] / "notebooks" / source.name
     return {
-        _solution_file(source, root): rendered(solution, "ipynb"),
-        notebooks / f"{source.stem}.ipynb": rendered(student, "ipynb"),
-        notebooks / f"{source.stem}.py": rendered(student, "py"),
+        source.with_suffix(".ipynb"): rendered(solution, "ipynb"),
+        script.with_suffix(".ipynb"): rendered(student, "ipynb"),
+        script: rendered(student, "py"),
     }
 
 
@@ -100,15 +92,15 @@ def _front_pages(root: Path) -> dict[Path, str]:
     if not path.exists():
         return {}
 
-    notebooks = cards.notebook_list(table_rows(root))
-    repository = badges.repository_of(root)
-    text = badges.write_clone(path.read_text("utf-8"), repository)
-    text = cards.fill_region(text, "badges", badges.badges(repository))
-    files = {path: cards.fill_region(text, "notebooks", notebooks)}
+    notebooks = headings.notebook_list(table_rows(root))
+    repository = published_links.repository_of(root)
+    text = published_links.write_clone(path.read_text("utf-8"), repository)
+    text = headings.fill_region(text, "badges", published_links.badges(repository))
+    files = {path: headings.fill_region(text, "notebooks", notebooks)}
     project = root / "pyproject.toml"
     if project.exists():
         declared = project.read_text("utf-8")
-        files[project] = badges.write_project_urls(declared, repository)
+        files[project] = published_links.write_project_urls(declared, repository)
     return files
 
 
@@ -121,12 +113,12 @@ def torch_notebooks(root: Path) -> dict[Path, str]:
     return {package / register.TORCH_NOTEBOOKS.name: "".join(f"{name}\n" for name in names)}
 
 
-def table_rows(root: Path) -> list[cards.Row]:
+def table_rows(root: Path) -> list[headings.Row]:
     """A row for every notebook, from the first cell of its source."""
     rows = []
     for source in sources(root):
         first = read_source(source).cells[0]
-        rows.append(cards.row_of(source.stem, first.source))
+        rows.append(headings.row_of(source.stem, first.source))
     return rows
 
 
@@ -177,15 +169,13 @@ def _strays(root: Path) -> list[str]:
 
 def _problems(source: Path, root: Path) -> Iterator[str]:
     """What is wrong with the files made from one source, and with what they hold."""
-    target = _solution_file(source, root)
-    notebook = solution_notebook(source, badges.repository_of(root))
-    outputs = stored_outputs(notebook, target)
-    if outputs is None:
-        yield f"{target.name} is missing, or its outputs are not those of the source; run attn build."
+    solution = stored_solution(source, published_links.repository_of(root))
+    if solution is None:
+        name = f"{source.stem}.ipynb"
+        yield f"{name} is missing, or its outputs are not those of the source; run attn build."
         return
 
-    solution = attach(notebook, outputs)
-    for path, text in _files(solution, source, root).items():
+    for path, text in _files(solution, source).items():
         if _differs(path, text):
             yield f"{path.parent.name}/{path.name} is not what attn build makes."
     yield from content_problems(solution, source.stem)
@@ -243,5 +233,5 @@ def _missing_cells(solution: Any, name: str) -> Iterator[str]:
             if wanted not in ids:
                 yield f"there is no answer cell {wanted}."
 
-        if cards.heading(question) not in text:
+        if headings.heading(question) not in text:
             yield f'question {question.id} has no heading, "### {question.id}".'

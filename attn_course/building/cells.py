@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building import badges, cards, notation
+from attn_course.building import headings, notation, published_links
 from attn_course.errors import UserError
 from attn_course.markers import EMPTY, cut_solutions
 
@@ -55,11 +55,11 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
             cell.outputs = []
             cell.execution_count = None
         else:
-            cell.source = cards.write_headings(cell.source)
+            cell.source = headings.write_headings(cell.source)
             cell.source = notation.write_table(cell.source, source.stem, symbols)
 
     first = notebook.cells[0]
-    head = cards.write_head(first.source, source.stem)
+    head = headings.write_head(first.source, source.stem)
     first.source = BANNER.format(source.stem) + head
     finished = _finish(notebook)
     _open_to_all(finished, source.stem, repository)
@@ -71,12 +71,12 @@ def _open_to_all(notebook: Any, name: str, repository: str) -> None:
     import nbformat
 
     first = notebook.cells[0]
-    links = badges.links(repository, name)
+    links = published_links.links(repository, name)
     if links:
-        first.source = cards.add_below_head(first.source, links)
+        first.source = headings.add_below_head(first.source, links)
 
-    text = badges.setup_cell(repository, name)
-    setup = nbformat.v4.new_code_cell(text, id=badges.SETUP_ID)
+    text = published_links.setup_cell(repository, name)
+    setup = nbformat.v4.new_code_cell(text, id=published_links.SETUP_ID)
     notebook.cells.insert(1, setup)
 
 
@@ -119,14 +119,14 @@ def _finish(notebook: Any) -> Any:
     """Deterministic ids, nbgrader's metadata, a fixed kernel, no trace of versions."""
     taken: Counter[str] = Counter()
     for cell in notebook.cells:
-        role = next((role for role in ROLES if role in cell.metadata), None)
-        name = cell.metadata[role] if role else ""
-        cell.id = _cell_id(cell, role, name)
+        role = next((role for role in ROLES if role in cell.metadata), "")
+        question, _, part = cell.metadata.get(role, "").partition(" ")
+        cell.id = _cell_id(cell, role, question, part)
         taken[cell.id] += 1
         if taken[cell.id] > 1:
             cell.id = f"{cell.id}-{taken[cell.id]}"
         if role:
-            cell.metadata["nbgrader"] = _nbgrader(cell, role, name)
+            cell.metadata["nbgrader"] = _nbgrader(cell, role, question, part)
 
     notebook.nbformat = 4
     notebook.nbformat_minor = 5
@@ -143,10 +143,12 @@ def id_stem(question: str) -> str:
     return f"q{question.replace('.', '-')}"
 
 
-def _cell_id(cell: Any, role: str | None, name: str) -> str:
+def _cell_id(cell: Any, role: str, question: str, part: str) -> str:
     """An id that says what the cell is: its question, else its heading, else a digest."""
-    if role is not None and role != "only":
-        return _id_in_question(role, name)
+    if role == "answer":
+        return f"{id_stem(question)}-{part or _only_part(question)}"
+    if role and role != "only":
+        return f"{id_stem(question)}-{part}-{role}" if part else f"{id_stem(question)}-{role}"
 
     heading = re.search(r"^#+ +(.+)", cell.source, re.M)
     if heading and cell.cell_type == "markdown":
@@ -158,24 +160,12 @@ def _cell_id(cell: Any, role: str | None, name: str) -> str:
     return f"{cell.cell_type}-{digest[:8]}"
 
 
-def _id_in_question(role: str, name: str) -> str:
-    """name: a question, or a question and one of its parts."""
-    question, _, kind = name.partition(" ")
-    stem = id_stem(question)
-
-    if role == "answer":
-        return f"{stem}-{kind or _only_part(question)}"
-    if role == "check" and kind:
-        return f"{stem}-{kind}-check"
-    return f"{stem}-{role}"
-
-
 def _only_part(question: str) -> str:
     """The kind of the one part that a judge marks."""
     return next(part.kind for part in register.find(question).parts if part.judge)
 
 
-def _nbgrader(cell: Any, role: str, name: str) -> dict[str, Any]:
+def _nbgrader(cell: Any, role: str, question: str, part: str) -> dict[str, Any]:
     """nbgrader's mark for a cell. What only instructors see is a solution too: nbgrader blanks it."""
     is_marked = role in ("check", "written")
     mark: dict[str, Any] = {
@@ -188,15 +178,8 @@ def _nbgrader(cell: Any, role: str, name: str) -> dict[str, Any]:
     }
 
     if is_marked:
-        mark["points"] = _points(role, name)
+        kind = "written" if role == "written" else part or _only_part(question)
+        mark["points"] = register.find(question).part(kind).points
     elif mark["grade"]:  # nbgrader insists that a markdown solution be worth something
         mark["points"] = 0
     return mark
-
-
-def _points(role: str, name: str) -> float:
-    """What the part of the question that this cell marks is worth."""
-    question, _, kind = name.partition(" ")
-    if not kind:
-        kind = "written" if role == "written" else _only_part(question)
-    return register.find(question).part(kind).points

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from attn_course.building.badges import SETUP_ID
+from attn_course.building.published_links import SETUP_ID
 from attn_course.errors import UserError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"

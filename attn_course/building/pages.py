@@ -7,15 +7,17 @@ reference can be read off a page.
 
 import base64
 import hashlib
+import json
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.building.cells import student_notebook
+from attn_course.building.cells import copy_of, student_notebook
+from attn_course.building.outputs import execute, seal_of
 from attn_course.cell_names import names_by_statement, names_of
 from attn_course.figures.display import fill_template
 
@@ -26,14 +28,12 @@ VERDICT = "*What a right answer is told:*"
 HELD_BACK = "*In your notebook, your own answer is drawn here once it is right.*"
 FIGURE = re.compile(r'<div class="attn-figure [^>]*></div>')
 Names = set[str]
+Figures = dict[str, list[str]]  # id of a cell -> its figures, as HTML
 ANSWERS = {"answer", "check", "written"}
 
 
-def page_of(solution: Any, figures: Mapping[str, Sequence[str]], folder: Path) -> Any:
-    """The page of an executed solution; its pictures are written below `folder`, the site's sources.
-
-    figures: id of a cell -> HTML of each figure in it, as the site shows it.
-    """
+def page_of(solution: Any, figures: Figures, folder: Path) -> Any:
+    """The page of an executed solution; its pictures are written below `folder`, the site's sources."""
     page = student_notebook(solution)
     outputs = {cell.id: cell.get("outputs", []) for cell in solution.cells}
     depending = cells_that_use_answers(solution)
@@ -123,6 +123,46 @@ def for_page(outputs: Sequence[Any], figures: Sequence[str], folder: Path) -> li
         elif FIGURE.search(html) is None:  # a plane's script is among `figures`
             shown.append(output)
     return shown
+
+
+def page_figures(solution: Any, name: str, folder: Path, cache: Path) -> Figures:
+    """The figures of an executed solution as the site shows them: they work without a kernel.
+
+    The solution is run once more in `folder`, with figures made for pages. They are kept in `cache`, under
+    a name made of everything they follow from.
+    """
+    digest = hashlib.sha256(json.dumps(seal_of(solution)).encode())
+    drawing = Path(__file__).parents[1] / "figures"
+    for path in sorted(drawing.glob("*.py")):
+        digest.update(path.read_bytes())
+    path = cache / f"{name}-{digest.hexdigest()[:16]}.json"
+    if path.exists():
+        return json.loads(path.read_text("utf-8"))
+
+    found = _draw_figures(solution, folder)
+    cache.mkdir(parents=True, exist_ok=True)
+    for old in cache.glob(f"{name}-*.json"):
+        old.unlink()
+    path.write_text(json.dumps(found), "utf-8")
+    return found
+
+
+def _draw_figures(solution: Any, folder: Path) -> Figures:
+    """Run the cells up to the last one with a picture, and collect the figures."""
+    trial = copy_of(solution)
+    while trial.cells and not _has_picture(trial.cells[-1]):
+        trial.cells.pop()
+    code = [cell for cell in trial.cells if cell.cell_type == "code"]
+    found: Figures = {}
+    for cell, outputs in zip(code, execute(trial, folder, figures="page"), strict=True):
+        html = "".join("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
+        if figures := FIGURE.findall(html):
+            found[cell.id] = figures
+    return found
+
+
+def _has_picture(cell: Any) -> bool:
+    return any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
 
 
 def alt_of(output: Any) -> str:

@@ -23,7 +23,6 @@ IMPORTS = {  # what a judge needs: name -> where it comes from
         "NotYet": "attn_course.answers",
     },
     "derive": {
-        "cache": "functools",
         "Claim": "attn_course.register",
         "Claims": "attn_course.register",
         "chains_prove": "attn_course.register",

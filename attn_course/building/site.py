@@ -14,11 +14,9 @@ from string import Template
 from typing import Any
 
 from attn_course import register
-from attn_course.building import badges, build, cards
-from attn_course.building.cells import rendered, solution_notebook
-from attn_course.building.interactive_figures import page_figures
-from attn_course.building.outputs import attach, stored_outputs
-from attn_course.building.pages import FIGURE, page_of
+from attn_course.building import build, headings, published_links
+from attn_course.building.cells import rendered
+from attn_course.building.pages import FIGURE, page_figures, page_of
 from attn_course.building.playground import write_playground
 from attn_course.errors import UserError
 from attn_course.figures.display import asset
@@ -57,12 +55,12 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     (folder / "_static").mkdir(parents=True)
     downloads = folder / "downloads"
     downloads.mkdir()
-    repository = badges.repository_of(root)
+    repository = published_links.repository_of(root)
 
     pages = {}
     for source in build.sources(root):
         name = source.stem
-        solution = _solution(source, root)
+        solution = _solution(source, repository)
         drawn = page_figures(solution, name, root / "solutions", figures)
         page = page_of(solution, drawn, folder)
         first = page.cells[0]
@@ -72,7 +70,7 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
             links += f' · <a href="{address}">Run it in your browser</a>'
         if name[:2] in WITH_PLAYGROUND:
             links += f' · <a href="{PLAYGROUND}">Break a trained model in the playground</a>'
-        first.source = cards.add_below_head(first.source, links)
+        first.source = headings.add_below_head(first.source, links)
         pages[name] = page
         (folder / f"{name}.ipynb").write_text(rendered(page, "ipynb"), "utf-8")
         shutil.copy(root / "notebooks" / f"{name}.ipynb", downloads)
@@ -83,6 +81,7 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     for path in (root / "docs" / "images").glob("*"):
         shutil.copy(path, folder / "images")
     texts = {name: site_text(text, set(docs), repository) for name, text in docs.items()}
+    script = "\n".join(asset(name) for name in ("shared.js", "frames.js", "plane.js"))
     titles = {name: _title(page.cells[0].source) for name, page in pages.items()}
     texts |= {
         "index.md": landing_page(build.table_rows(root), pages, repository),
@@ -93,22 +92,21 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
         "_static/course.css": template("course.css"),
         "_static/favicon.svg": template("favicon.svg"),
         "_static/figures.css": asset("figure.css"),
-        "_static/figures.js": _script(),
+        "_static/figures.js": f"(() => {{\n{script}\n}})();\n",
     }
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
 
 
-def _solution(source: Path, root: Path) -> Any:
+def _solution(source: Path, repository: str) -> Any:
     """The executed solution as it is stored, without the cell that fetches the course elsewhere."""
-    notebook = solution_notebook(source, badges.repository_of(root))
-    notebook.cells = [cell for cell in notebook.cells if cell.id != badges.SETUP_ID]
-    outputs = stored_outputs(notebook, root / "solutions" / f"{source.stem}.ipynb")
-    if outputs is None:
+    solution = build.stored_solution(source, repository)
+    if solution is None:
         raise UserError(
             f"the outputs of {source.stem} are not those of its source; run attn build."
         )
-    return attach(notebook, outputs)
+    solution.cells = [cell for cell in solution.cells if cell.id != published_links.SETUP_ID]
+    return solution
 
 
 def template(name: str) -> str:
@@ -116,38 +114,27 @@ def template(name: str) -> str:
     return (resources.files("attn_course.building") / "site" / name).read_text("utf-8")
 
 
-def _script() -> str:
-    """The script that draws the figures of every page."""
-    parts = [asset(name) for name in ("shared.js", "frames.js", "plane.js")]
-    text = "\n".join(parts)
-    return f"(() => {{\n{text}\n}})();\n"
-
-
 def _title(text: str) -> str:
     """The title of a page, from its text."""
-    found = cards.TITLE.search(text)
+    found = headings.TITLE.search(text)
     return found["title"] if found else ""
 
 
 def configuration(repository: str) -> str:
     """Jupyter Book's settings, with launch buttons and links where the course is published."""
+    footer = "Code under the MIT licence, text and figures under CC BY 4.0."
+    if repository:
+        footer += f' <a href="{repository}">Repository</a>'
+        footer += f' · <a href="{repository}/issues">Report a mistake</a>'
     page = Template(template("_config.yml"))
-    text = page.substitute(repository=repository, branch=badges.BRANCH, footer=_footer(repository))
+    text = page.substitute(repository=repository, branch=published_links.BRANCH, footer=footer)
     if repository:
         return text
     text = re.sub(r"^launch_buttons:\n(?:  .*\n)+", "", text, flags=re.M)
     return re.sub(r"(use_(?:repository|issues)_button): true", r"\1: false", text)
 
 
-def _footer(repository: str) -> str:
-    """The line at the foot of every page."""
-    line = "Code under the MIT licence, text and figures under CC BY 4.0."
-    if repository:
-        line += f' <a href="{repository}">Repository</a> · <a href="{repository}/issues">Report a mistake</a>'
-    return line
-
-
-def landing_page(rows: list[cards.Row], pages: dict[str, Any], repository: str) -> str:
+def landing_page(rows: list[headings.Row], pages: dict[str, Any], repository: str) -> str:
     """The first page: the query plane, where to start, the notebooks, an invitation."""
     plane = next(html for html in figures_of(pages[FIRST]) if "attn-plane" in html)
     contact = "CONTRIBUTING.md of the course says how to mend it or to add one."
@@ -157,7 +144,7 @@ def landing_page(rows: list[cards.Row], pages: dict[str, Any], repository: str) 
     return Template(template("index.md")).substitute(
         meta=_meta(plane, repository),
         plane=plane,
-        launch=badges.links(repository, FIRST),
+        launch=published_links.links(repository, FIRST),
         notebooks="\n\n".join(_cards(rows, pages)),
         contact=contact,
     )
@@ -182,12 +169,12 @@ def _meta(plane: str, repository: str) -> str:
         "og:description": "Hands-on notebooks on attention: figures to drag, answers checked at once.",
     }
     picture = PICTURE.search(plane)
-    if repository.startswith(badges.GITHUB) and picture:
-        facts["og:image"] = f"{badges.site_address(repository)}/{picture['source']}"
+    if repository.startswith(published_links.GITHUB) and picture:
+        facts["og:image"] = f"{published_links.site_address(repository)}/{picture['source']}"
     return "\n".join(f'    "property={name}": "{fact}"' for name, fact in facts.items())
 
 
-def _cards(rows: list[cards.Row], pages: dict[str, Any]) -> list[str]:
+def _cards(rows: list[headings.Row], pages: dict[str, Any]) -> list[str]:
     """The notebooks in their parts, a card with a picture for each."""
     found = []
     for part, names in register.PARTS.items():
@@ -198,16 +185,15 @@ def _cards(rows: list[cards.Row], pages: dict[str, Any]) -> list[str]:
     return found
 
 
-def _card(row: cards.Row, page: Any) -> str:
+def _card(row: headings.Row, page: Any) -> str:
     """A card of Sphinx Design that leads to a notebook."""
-    number, _, _ = row.name.partition("_")
-    points = cards.points_in_words(register.points_of(row.name), register.is_bonus(row.name))
+    number = row.name[:2]
     lines = [f":::{{grid-item-card}} {number} {row.title}", f":link: {row.name}", ":link-type: doc"]
     pictures = [PICTURE.search(html) for html in figures_of(page)]
     shown = next((picture for picture in pictures if picture), None)
     if shown:
         lines += [f":img-top: {shown['source']}", f":img-alt: A figure of notebook {number}"]
-    return "\n".join([*lines, "", row.asks, "", f"*{row.minutes} min, {points}*", ":::"])
+    return "\n".join([*lines, "", row.asks, "", row.card(), ":::"])
 
 
 def site_text(text: str, pages: set[str], repository: str) -> str:
@@ -224,7 +210,7 @@ def site_text(text: str, pages: set[str], repository: str) -> str:
             return found["text"]
         path = target.removeprefix("../") if target.startswith("../") else f"docs/{target}"
         place = f"#{anchor}" if anchor else ""
-        return f"[{found['text']}]({repository}/blob/{badges.BRANCH}/{path}{place})"
+        return f"[{found['text']}]({repository}/blob/{published_links.BRANCH}/{path}{place})"
 
     text = LINK.sub(linked, text)
     return text.replace("\n```csv\n", "\n```text\n")  # a language that Pygments lacks

@@ -8,7 +8,7 @@ nothing, so the head learns to rest on the start token, whose number is 0.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,8 +29,7 @@ NUM_TESTS = 50
 TEST_SEED = 10**6  # no text of training is drawn by it
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(NamedTuple):
     """Letters (B, T) with the start token first, and the number (B, T) that each token carries."""
 
     letters: Tensor

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attn_course import records
+from attn_course.experiments.sinusoid_distance import BASE, frequencies
 from attn_utils import attend, rotate
 
 WAYS = ("none", "learned", "sinusoid", "RoPE")
@@ -20,7 +21,6 @@ BANDS = ((3, 15), (16, 31), (32, 63), (64, 127))  # positions of the query; the 
 MOST_POSITIONS = 512  # rows of the learned table
 TEST_SEED = 10**6  # no sequence of training is drawn by it
 LONGER_SEED = 10**7  # by which sequences are drawn to train on at a new length
-BASE = 10_000.0
 
 
 @dataclass(frozen=True)
@@ -73,8 +73,7 @@ class OneLayer(nn.Module):
         if self.places is not None:
             x = x + self.places(positions)
         if self.way == "sinusoid":
-            width = x.shape[-1]
-            x = x + sinusoid(positions, width)
+            x = x + sinusoid(positions, x.shape[-1])
 
         q = self.query(x)
         k = self.key(x)
@@ -87,8 +86,7 @@ class OneLayer(nn.Module):
     def forward(self, letters: Tensor, positions: Tensor | None = None) -> Tensor:
         """Logits (B, T, letters) for letters (B, T) at positions (T,), 0, 1, 2 ... if None."""
         if positions is None:
-            T = letters.shape[1]
-            positions = torch.arange(T)
+            positions = torch.arange(letters.shape[1])
 
         x, q, k = self.queries_and_keys(letters, positions)
         v = self.value(x)
@@ -98,13 +96,8 @@ class OneLayer(nn.Module):
     @torch.no_grad()
     def scores(self, letters: Tensor) -> Tensor:
         """Mean scores (T, T) over the sequences (B, T): query t with key s, divided by sqrt(D)."""
-        T = letters.shape[1]
-        positions = torch.arange(T)
-        _, q, k = self.queries_and_keys(letters, positions)
-
-        width = q.shape[-1]
-        products = q @ k.mT
-        return products.mean(0) / width**0.5
+        _, q, k = self.queries_and_keys(letters, torch.arange(letters.shape[1]))
+        return (q @ k.mT).mean(0) / q.shape[-1] ** 0.5
 
 
 def sinusoid(positions: Tensor, width: int, base: float = BASE) -> Tensor:
@@ -118,10 +111,8 @@ def sinusoid(positions: Tensor, width: int, base: float = BASE) -> Tensor:
 
 def draw_letters(setting: Setting, count: int, length: int, seed: int) -> Tensor:
     """Sequences (count, length) of independent, equally likely letters."""
-    source = torch.Generator()
-    source.manual_seed(seed)
-    shape = (count, length)
-    return torch.randint(setting.num_letters, shape, generator=source)
+    source = torch.Generator().manual_seed(seed)
+    return torch.randint(setting.num_letters, (count, length), generator=source)
 
 
 def train(way: str, seed: int = 0, setting: Setting | None = None) -> OneLayer:
@@ -181,12 +172,7 @@ def accuracy(
 
 def by_band(values: np.ndarray) -> list[float]:
     """Means of values (test_length,) over each band of positions, as far as there are values."""
-    means = []
-    for low, high in BANDS:
-        band = values[low : high + 1]
-        means.append(float(np.nanmean(band)))
-
-    return means
+    return [float(np.nanmean(values[low : high + 1])) for low, high in BANDS]
 
 
 def score_at_distance(model: OneLayer, low: int, high: int, distance: int) -> float:
@@ -209,15 +195,16 @@ def order_blind_bound(num_tokens: int, num_letters: int = 8) -> float:
     above m, add up to num_tokens, divided by the chance that any do.
     """
     rate = num_tokens / num_letters
-    counts = range(num_tokens + 1)
-    law = np.array([_poisson(rate, count) for count in counts])
+    law = np.array([_poisson(rate, count) for count in range(num_tokens + 1)])
     any_counts = _poisson(num_tokens, num_tokens)
     expected = 0.0
     for most in range(num_tokens):
         none_above = np.zeros(num_tokens + 1)
         none_above[: most + 1] = law[: most + 1]  # of one letter's count
-        below = _chance_of_sum(none_above, num_letters)
-        expected += 1 - below / any_counts
+        total = np.ones(1)  # chances of sums, up to num_tokens
+        for _ in range(num_letters):
+            total = np.convolve(total, none_above)[: num_tokens + 1]
+        expected += 1 - total[-1] / any_counts
 
     return expected / num_tokens
 
@@ -229,16 +216,6 @@ def _poisson(rate, count):
     return math.exp(log_power - rate - log_factorial)
 
 
-def _chance_of_sum(law, num_summands):
-    """The chance that independent counts, each with this law (n + 1,), add up to n."""
-    total = np.ones(1)
-    for _ in range(num_summands):
-        total = np.convolve(total, law)
-        total = total[: len(law)]
-
-    return total[-1]
-
-
 def bound_by_position() -> np.ndarray:
     """The bound at each position of the query, (test_length,); nan where no token is to be said."""
     setting = Setting()
@@ -247,12 +224,6 @@ def bound_by_position() -> np.ndarray:
         found[place] = order_blind_bound(place, setting.num_letters)
 
     return found
-
-
-def frequencies(width: int, base: float = BASE) -> np.ndarray:
-    """By how much each pair of features turns at every step, (width / 2,)."""
-    exponents = np.arange(0, width, 2) / width
-    return base**-exponents
 
 
 def extend(model: OneLayer, frequencies: np.ndarray) -> OneLayer:
@@ -306,15 +277,12 @@ def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
         for name, new in ways_to_extend(factor).items():
             models = [extend(model, new) for model in trained]
             tuned = [train_longer(model, length) for model in models]
-            found[str(factor)][name] = {
-                "3 back": _rounded([share_right(model, length) for model in models]),
-                "3 back times the factor": _rounded(
-                    [share_right(model, length, 3 * factor) for model in models]
-                ),
-                "3 back, after 100 steps at this length": _rounded(
-                    [share_right(model, length) for model in tuned]
-                ),
+            shares = {
+                "3 back": [share_right(model, length) for model in models],
+                "3 back times the factor": [share_right(m, length, 3 * factor) for m in models],
+                "3 back, after 100 steps at this length": [share_right(m, length) for m in tuned],
             }
+            found[str(factor)][name] = {what: _rounded(row) for what, row in shares.items()}
 
     return {"setting": asdict(Setting()), "seeds": list(seeds), "right": found}
 

@@ -8,6 +8,7 @@ with probability GOES_ON, else it jumps to any of its letters.
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -39,8 +40,7 @@ class Setting:
 FOOLED = Setting(num_layers=1, num_heads=1, steps=300)  # for ten letters said twice, always ten
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(NamedTuple):
     """Letters (B, T), and at which places (B, T) the next letter can be known and is asked for."""
 
     letters: Tensor
@@ -84,8 +84,7 @@ def _shuffled_alphabets(count, source):
     return torch.rand(count, NUM_LETTERS, generator=source).argsort(1)
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(NamedTuple):
     """What a model computed: a list entry for each layer.
 
     streams: (B, T, D) before each layer, and after the last; written: (B, H, T, D), what each head adds;
@@ -153,8 +152,7 @@ class AttentionOnly(nn.Module):
         return tuple(one[layer, head].detach().numpy() for one in maps)
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(NamedTuple):
     """A trained model, its loss at every step, and what was measured at some `steps`: {name: a list}."""
 
     model: AttentionOnly

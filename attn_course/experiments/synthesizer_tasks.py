@@ -35,9 +35,7 @@ def one_hot(sequences: Sequence[Sequence[int]]) -> Tensor:
 
     sequences: lists of T symbols below D. Returns (batch, T, D).
     """
-    symbols = torch.tensor(sequences)
-    vectors = torch.eye(D)
-    return vectors[symbols]
+    return torch.eye(D)[torch.tensor(sequences)]
 
 
 def or_of_two() -> Examples:
@@ -138,8 +136,7 @@ def curves(
     series = {}
     for name, fits in found.items():
         losses = fits[0].losses
-        rest = LENGTH - len(losses)
-        end = [losses[-1]] * rest
+        end = [losses[-1]] * (LENGTH - len(losses))
         series[name] = [max(loss, SMALLEST) for loss in losses + end]
     for name, bound in bounds.items():
         series[f"-{name}"] = [bound] * LENGTH

@@ -16,10 +16,8 @@ from attn_course.figures.display import register
 from attn_course.figures.panel import panels, same_scale
 from attn_course.figures.plane import query_plane
 from attn_course.figures.sliders import explore
-from attn_course.figures.style import COLOURS
 
 __all__ = [
-    "COLOURS",
     "arrows",
     "attention_map",
     "bars",

@@ -20,8 +20,8 @@ def describe(figure: Figure) -> str:
 
 def _sentence(panel: Panel) -> str:
     """What kind of chart, its title, its axes, and each of its series."""
-    if _is_diagram(panel):
-        arrows = [mark.name for mark in panel.marks if isinstance(mark, marks.Arrow)]
+    arrows = [mark.name for mark in panel.marks if isinstance(mark, marks.Arrow)]
+    if arrows and not panel.x.ticks()[0]:  # from box to box, whose places mean nothing
         return f"Diagram with arrows from {_one_line('; '.join(arrows))}."
     text = _kind(panel)
     if panel.title:
@@ -37,12 +37,6 @@ def _sentence(panel: Panel) -> str:
     return f"{text}: {told}." if told else f"{text}."
 
 
-def _is_diagram(panel: Panel) -> bool:
-    """Whether arrows lead from box to box, on a panel whose places mean nothing."""
-    has_arrows = any(isinstance(mark, marks.Arrow) for mark in panel.marks)
-    return has_arrows and not len(panel.x.ticks()[0])
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())
 
@@ -52,8 +46,6 @@ def _kind(panel: Panel) -> str:
     found = {type(mark) for mark in panel.marks}
     if marks.Cells in found:
         return "Map"
-    if marks.Image in found:
-        return "Coloured plane"
     if marks.Arrow in found:
         return "Arrows"
     if marks.Bars in found:

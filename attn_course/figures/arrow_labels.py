@@ -1,7 +1,6 @@
 """Places for the names of arrows, none on another name or on an arrow."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,13 +16,6 @@ _ON_A_NAME = 4  # a name on another is worse than one that covers this many poin
 _OUTSIDE = 5  # a name that leaves the panel is worse than one that covers this many others
 
 
-class _Box(NamedTuple):
-    """What a name covers: two corners, (2,) each."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-
 def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.ndarray:
     """How far the middle of each name is from the tip of its arrow, (n, 2), in points.
 
@@ -32,12 +24,12 @@ def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.n
     tips = np.asarray(ends, float) * _SIDE / (2 * limit)
     arrows = tips[:, None] * _ALONG[:, None]  # (n, 12, 2)
     points = arrows.reshape(-1, 2)
-    taken: list[_Box] = []
+    taken: list[np.ndarray] = []
     middles = []
     for name, tip in zip(names, tips, strict=True):
         half = np.array([_LETTER * len(name), _HEIGHT]) / 2
         places = _candidates(tip, half)
-        boxes = [_Box(place - half, place + half) for place in places]
+        boxes = [np.array([place - half, place + half]) for place in places]
         costs = [_cost(box, points, taken) for box in boxes]
         best = int(np.argmin(costs))
         taken.append(boxes[best])
@@ -58,11 +50,12 @@ def _candidates(tip, half):
 
 
 def _cost(box, points, taken):
-    """How much a name in this box hides. points: (m, 2)."""
-    is_inside = (points > box.low) & (points < box.high)  # (m, 2)
+    """How much a name hides. box: (2, 2), its low and its high corner; points: (m, 2)."""
+    low, high = box
+    is_inside = (points > low) & (points < high)  # (m, 2)
     cost = int(is_inside.all(1).sum())
-    for other in taken:
-        if (box.low <= other.high).all() and (box.high >= other.low).all():
+    for other_low, other_high in taken:
+        if (low <= other_high).all() and (high >= other_low).all():
             cost += _ON_A_NAME
     if np.abs(box).max() > _SIDE / 2:
         cost += _OUTSIDE

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from attn_course.figures.arrow_labels import shifts_of_names
 from attn_course.figures.marks import (
     Arrow,
-    Band,
     Bars,
     Cells,
     Hatching,
@@ -22,9 +21,9 @@ from attn_course.figures.marks import (
     Rule,
     Text,
 )
-from attn_course.figures.markup import text_width
 from attn_course.figures.panel import Panel, panel_or_new, panels
 from attn_course.figures.style import COLOURS, INK, LABEL_SIZE, MARKER_DIAMETER, SMALL_SIZE
+from attn_course.figures.svg_elements import text_width
 
 _SHORT = 3  # letters: longer names of columns are slanted
 _STRONG = 3.5  # points: the line that is the reader's own
@@ -94,7 +93,6 @@ def curves(
     xlabel: str,
     ylabel: str,
     title: str = "",
-    band: tuple[ArrayLike, ArrayLike] | None = None,
     log: str = "",
     marks: Mapping[str, float] | None = None,
     strong: str | None = None,
@@ -103,7 +101,7 @@ def curves(
     nested: bool = False,
     ax: Panel | None = None,
 ) -> Panel:
-    """Lines over `x`. series: {label: (len(x),)}; band: (low, high) shaded; log: "", "x", "y", "xy".
+    """Lines over `x`. series: {label: (len(x),)}; log: "", "x", "y", "xy".
 
     marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed, one
     that starts with "_" is not in the legend. strong: the label of the reader's own curve, drawn thick and
@@ -132,12 +130,10 @@ def curves(
             line.colour = ax.next_colour()
         ax.add(line)
 
-    if band is not None:
-        low, high = np.broadcast_arrays(*band, x)[:2]
-        ax.add(Band(x, low, high, COLOURS[INK]))
     for label, place in (marks or {}).items():
         ax.add(Rule(place, COLOURS[INK], label=label))
-    _make_log(ax, log)
+    ax.x.is_log |= "x" in log
+    ax.y.is_log |= "y" in log
     ax.has_legend = True
     return _name(ax, xlabel, ylabel, title)
 
@@ -152,22 +148,16 @@ def scatter(
     label: str | None = None,
     size: float = 8,
     names: Sequence[str] | None = None,
-    log: str = "",
     ax: Panel | None = None,
 ) -> Panel:
-    """A cloud of points. points: (n, 2); size: of a dot, in square points; names: a word beside each point.
-
-    log: "", "x", "y", "xy".
-    """
+    """A cloud of points. points: (n, 2); size: of a dot, in square points; names: a word beside each."""
     ax = panel_or_new(ax)
     x, y = np.asarray(points, float).T
     code = COLOURS[colour]
     opacity = 0.4 if len(x) > _CLOUD else 1.0
     ax.add(Points(x, y, code, float(np.sqrt(size)), opacity, label=label or ""))
     for place_x, place_y, name in zip(x, y, names or [], strict=False):
-        word = Text(place_x, place_y, name, code, LABEL_SIZE, "left", "bottom", (5, 5))
-        ax.add(word)
-    _make_log(ax, log)
+        ax.add(Text(place_x, place_y, name, code, LABEL_SIZE, "left", "bottom", (5, 5)))
     if label:
         ax.has_legend = True
     return _name(ax, xlabel, ylabel, title)
@@ -177,7 +167,6 @@ def histogram(
     samples: Mapping[str, ArrayLike],
     *,
     xlabel: str,
-    ylabel: str = "density",
     title: str = "",
     bins: int = 50,
     limits: tuple[float, float] | None = None,
@@ -194,7 +183,7 @@ def histogram(
         x, density = np.asarray(curve, float)
         ax.add(Line(x, density, COLOURS[INK], label="exact density"))
     ax.has_legend = True
-    return _name(ax, xlabel, ylabel, title)
+    return _name(ax, xlabel, "density", title)
 
 
 def intervals(
@@ -245,32 +234,24 @@ def attention_map(
     where there are few), but no zero over a hatched one; a weight there is a leak, and is written.
     """
     ax = panel_or_new(ax)
-    weights = np.asarray(weights, float)
-    _add_cells(ax, Cells(weights, 0, 1, "blues"), "weight" if colour_bar else None)
-    _hatch(ax, mask)
-    if numbers or (numbers is None and weights.size <= _MOST_NUMBERS):
-        _write_numbers(ax, weights, 0.6, "%.2f", mask)
-    _label_cells(ax, queries, keys)
+    cells = Cells(np.asarray(weights, float), 0, 1, "blues")
+    words = _numbers_in(cells, numbers, "%.2f", mask)
+    _add_cells(ax, cells, words, mask, queries, keys)
+    if colour_bar:
+        ax.colour_bar = cells
+        ax.colour_bar_label = "weight"
     return _name(ax, xlabel, ylabel, title)
 
 
-def head_maps(
-    weights: ArrayLike,
-    queries: Sequence | None = None,
-    keys: Sequence | None = None,
-    *,
-    height: float = 3.0,
-    width: float | None = None,
-    **options: Any,
-) -> None:
+def head_maps(weights: ArrayLike, **options: Any) -> None:
     """A figure with an attention map for each head, two beside each other. weights: (H, T, S).
 
-    height: of a row of maps, and width: of all, in inches. options: those of `attention_map`.
+    options: those of `attention_map`.
     """
     of_heads = np.asarray(weights, float)
-    axes = panels(len(of_heads), height=height, width=width, columns=2)
+    axes = panels(len(of_heads), height=3.0, columns=2)
     for head, ax in enumerate(axes):
-        attention_map(of_heads[head], queries, keys, title=f"head {head}", ax=ax, **options)
+        attention_map(of_heads[head], title=f"head {head}", ax=ax, **options)
 
 
 def matrix(
@@ -304,16 +285,13 @@ def matrix(
     if signed is None:
         signed = bool((finite < 0).any())
     low = -size if signed else 0
-    scale = "orange to purple" if signed else "purples"
-    _add_cells(ax, Cells(values, low, size, scale), "" if colour_bar else None)
-    _hatch(ax, mask)
-    if words is not None:
-        _write(ax, values, 0.6 * size, words)
-    elif numbers or (numbers is None and values.size <= _MOST_NUMBERS):
+    cells = Cells(values, low, size, "orange to purple" if signed else "purples")
+    if words is None:
         whole = finite.size == values.size and np.array_equal(values, values.round())
-        _write_numbers(ax, values, 0.6 * size, "%d" if whole else "%.2f", mask)
-
-    _label_cells(ax, rows, columns)
+        words = _numbers_in(cells, numbers, "%d" if whole else "%.2f", mask)
+    _add_cells(ax, cells, words, mask, rows, columns)
+    if colour_bar:
+        ax.colour_bar = cells
     return _name(ax, xlabel, ylabel, title)
 
 
@@ -401,61 +379,47 @@ def _name(ax: Panel, xlabel: str, ylabel: str, title: str) -> Panel:
     return ax
 
 
-def _make_log(ax: Panel, log: str) -> None:
-    """Make axes logarithmic. log: "", "x", "y", "xy"."""
-    if "x" in log:
-        ax.x.is_log = True
-    if "y" in log:
-        ax.y.is_log = True
+def _numbers_in(
+    cells: Cells, is_wanted: bool | None, form: str, mask: ArrayLike | None
+) -> np.ndarray:
+    """The number of each cell, by default where there are few; no zero where the mask hides a cell."""
+    values = cells.values
+    words = np.full(values.shape, "", object)
+    if is_wanted or (is_wanted is None and values.size <= _MOST_NUMBERS):
+        for place, value in np.ndenumerate(values):
+            words[place] = form % value
+        if mask is not None:
+            words[~np.asarray(mask) & (values == 0)] = ""
+    return words
 
 
-def _add_cells(ax: Panel, cells: Cells, label: str | None) -> None:
-    """Cells that fill the panel, row 0 on top. label: the name of the colour bar, None for no bar."""
+def _add_cells(
+    ax: Panel,
+    cells: Cells,
+    words: ArrayLike,
+    mask: ArrayLike | None,
+    rows: Sequence | None,
+    columns: Sequence | None,
+) -> None:
+    """Cells that fill the panel, row 0 on top, with words in them; crossed out where the mask is False.
+
+    rows, columns: names, by default numbers; long names of columns are slanted.
+    """
+    num_rows, num_columns = cells.values.shape
     ax.add(cells)
-    rows, columns = cells.values.shape
-    ax.limits(x=(-0.5, columns - 0.5), y=(rows - 0.5, -0.5))
-    ax.x.has_grid = False
-    ax.y.has_grid = False
-    ax.x.set_ticks(range(columns))
-    ax.y.set_ticks(range(rows))
-    if label is not None:
-        ax.colour_bar = cells
-        ax.colour_bar_label = label
-
-
-def _label_cells(ax: Panel, rows: Sequence | None, columns: Sequence | None) -> None:
-    """Names of the rows and columns of cells; long names of columns are slanted."""
-    if rows is not None:
-        ax.y.set_ticks(range(len(rows)), list(rows))
-    if columns is not None:
-        ax.x.set_ticks(range(len(columns)), list(columns))
-        ax.x.is_slanted = max(len(str(name)) for name in columns) > _SHORT
-
-
-def _hatch(ax: Panel, mask: ArrayLike | None) -> None:
-    """Cross out the cells where the mask is False."""
     if mask is not None:
         ax.add(Hatching(np.argwhere(~np.asarray(mask))))
-
-
-def _write_numbers(
-    ax: Panel, values: np.ndarray, dark_from: float, form: str, mask: ArrayLike | None = None
-) -> None:
-    """Each number in its cell, but no zero where the mask hides a cell: any other number there is a leak."""
-    words = np.empty(values.shape, object)
-    for place, value in np.ndenumerate(values):
-        words[place] = form % value
-    if mask is not None:
-        words[~np.asarray(mask) & (values == 0)] = ""
-    _write(ax, values, dark_from, words)
-
-
-def _write(ax: Panel, values: np.ndarray, dark_from: float, words: ArrayLike) -> None:
-    """A word in each cell, white where the cell is dark."""
     for (row, column), word in np.ndenumerate(np.asarray(words, object)):
-        is_dark = abs(values[row, column]) > dark_from
+        is_dark = abs(cells.values[row, column]) > 0.6 * cells.high
         if word:
             ax.add(Text(column, row, str(word), "white" if is_dark else "black"))
+
+    ax.limits(x=(-0.5, num_columns - 0.5), y=(num_rows - 0.5, -0.5))
+    ax.x.is_slanted = columns is not None and max(len(str(name)) for name in columns) > _SHORT
+    for axis, count, names in ((ax.x, num_columns, columns), (ax.y, num_rows, rows)):
+        named = range(count) if names is None else names
+        axis.set_ticks(range(len(named)), list(named))
+        axis.has_grid = False
 
 
 def diagram(

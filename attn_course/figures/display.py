@@ -15,12 +15,11 @@ from importlib import resources
 from string import Template
 
 from attn_course.figures.alt_text import describe
-from attn_course.figures.frame import layout
 from attn_course.figures.panel import Figure, open_figures
-from attn_course.figures.svg import render_svg
+from attn_course.figures.panel_layout import layout
+from attn_course.figures.render_svg import render_svg
 
 STILL = "still"
-PAGE = "page"
 
 
 @dataclass
@@ -51,7 +50,7 @@ def picture_of(figure: Figure, alt: str = "") -> Picture:
     alt = alt or describe(figure)
     if sys.platform == "emscripten":  # in a browser the SVG is enough; matplotlib is 10 MB to load
         return Picture("", alt)
-    from attn_course.figures.png import render_png  # matplotlib, which is loaded only here
+    from attn_course.figures.render_png import render_png  # matplotlib, which is loaded only here
 
     return Picture(render_png(figure), alt)
 

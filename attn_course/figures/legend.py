@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from attn_course.figures import marks
-from attn_course.figures.frame import LEGEND_INDENT, LEGEND_ROW, Frame, legend_size
-from attn_course.figures.markup import css_colour, polyline, tag, text_tag
+from attn_course.figures.panel_layout import LEGEND_INDENT, LEGEND_ROW, Frame, legend_size
 from attn_course.figures.style import DASHES, SMALL_SIZE
+from attn_course.figures.svg_elements import css_colour, polyline, tag, text_tag
 
 Places = dict[int, int]  # number of a panel -> number of its legend's place
 _SAMPLE = 20  # pixels, the width of a sample
@@ -78,9 +78,15 @@ def _sample(mark: marks.Mark, left: float, middle: float) -> str:
     """A piece of the mark, large and strong enough to be seen."""
     match mark:
         case marks.Bars():
-            return _patch(left, middle, mark.colours[0], mark.opacity)
-        case marks.Band():
-            return _patch(left, middle, mark.colour, max(mark.opacity, 0.3))
+            return tag(
+                "rect",
+                x=left,
+                y=middle - 5,
+                width=_SAMPLE,
+                height=10,
+                fill=css_colour(mark.colours[0]),
+                opacity=f"{mark.opacity:g}",
+            )
         case marks.Points():
             colour = css_colour(mark.colour)
             return tag("circle", cx=left + _SAMPLE / 2, cy=middle, r=4.5, fill=colour)
@@ -93,16 +99,3 @@ def _sample(mark: marks.Mark, left: float, middle: float) -> str:
                 stroke_dasharray=DASHES[mark.dash] or None,
             )
     raise NotImplementedError(type(mark).__name__)
-
-
-def _patch(left: float, middle: float, colour: str, opacity: float) -> str:
-    """A small box of one colour."""
-    return tag(
-        "rect",
-        x=left,
-        y=middle - 5,
-        width=_SAMPLE,
-        height=10,
-        fill=css_colour(colour),
-        opacity=f"{opacity:g}",
-    )

@@ -50,20 +50,6 @@ class Rule(Mark):
 
 
 @dataclass
-class Band(Mark):
-    """The area between two curves. x, low, high: (n,)."""
-
-    x: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    colour: str
-    opacity: float = 0.25
-
-    def extent(self) -> Extent:
-        return self.x, np.concatenate([self.low, self.high])
-
-
-@dataclass
 class Bars(Mark):
     """Bars that stand on zero. left, right, height: (n,); colours: one for all, or one for each."""
 

@@ -54,12 +54,9 @@ class Panel:
             self.y.ends = y
         return self
 
-    def ticks(self, *, x: ArrayLike | None = None, y: ArrayLike | None = None) -> "Panel":
-        """Set the places of the ticks of one axis or both; returns the panel."""
-        if x is not None:
-            self.x.set_ticks(x)
-        if y is not None:
-            self.y.set_ticks(y)
+    def ticks(self, *, x: ArrayLike) -> "Panel":
+        """Set the places of the ticks of x; returns the panel."""
+        self.x.set_ticks(x)
         return self
 
     def equal(self) -> "Panel":
@@ -117,9 +114,9 @@ def panel_or_new(ax: Panel | None) -> Panel:
     return panels(1, width=width, height=height)[0]
 
 
-def same_scale(axes: list[Panel], directions: str = "xy") -> None:
-    """Give panels that are compared the same limits, wide enough for all. directions: "x", "y", "xy"."""
-    for direction in directions:
+def same_scale(axes: list[Panel]) -> None:
+    """Give panels that are compared the same limits, wide enough for all."""
+    for direction in ("x", "y"):
         each = [getattr(panel, direction) for panel in axes]
         limits = np.array([axis.limits() for axis in each])
         for axis in each:

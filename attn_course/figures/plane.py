@@ -12,7 +12,7 @@ from attn_course.figures import charts, display
 from attn_course.figures.arrow_labels import shifts_of_names
 from attn_course.figures.marks import Image, Line
 from attn_course.figures.panel import Panel, open_figures, panels
-from attn_course.figures.style import COLOURS, INK, TEXT, colour_rgb
+from attn_course.figures.style import COLOURS, INK, TEXT, rgb
 
 _CELLS = 160  # of the still map, on a side
 _PALE = 0.6  # how strong the map's colours are
@@ -34,7 +34,7 @@ def query_plane(
 ) -> None:
     """Show whom every query of the plane attends to; the query and the keys can be moved, without a kernel.
 
-    keys: (n, 2), at most six. values: (n,), (n, 2) or None. query: (2,), or (H, 2) for H heads, whose
+    keys: (n, 2), at most six. values: (n,), (n, 1) or None. query: (2,), or (H, 2) for H heads, whose
     outputs are averaged. names: of the keys. limit: the plane reaches from -limit to limit. hull: outline
     the keys. land: say which share of all directions each key wins. noise: the largest standard deviation
     that a slider adds to the keys, drawn anew by a button.
@@ -110,13 +110,11 @@ def _keys(keys):
 
 
 def _values(values, count):
-    """The values as an array (n,) or (n, 2), or a sentence on what is wrong with them."""
+    """The values as an array (n,), or a sentence on what is wrong with them."""
     values = np.asarray(values, float)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.shape not in ((count,), (count, 2)):
-        raise ValueError(f"values must be ({count},) or ({count}, 2), not {values.shape}")
-    return values
+    if values.shape not in ((count,), (count, 1)):
+        raise ValueError(f"values must be ({count},), not {values.shape}")
+    return values.ravel()
 
 
 def _plain(numbers):
@@ -128,8 +126,7 @@ def _still(setting, keys, queries):
     """The plane at its start, as a picture. keys: (n, 2), noise included; queries: (H, 2)."""
     weights = query_weights(keys, queries)  # (H, n)
     values = setting["values"]
-    count = 3 if np.ndim(values) == 2 else 2
-    left, right, *more = panels(count)
+    left, right = panels(2)
     _draw_map(left, setting, keys, queries)
     _draw_weights(right, setting["names"], weights)
     said = []
@@ -137,12 +134,9 @@ def _still(setting, keys, queries):
         pairs = zip(setting["names"], row, strict=True)
         said.append(", ".join(f"{name} {weight:.2f}" for name, weight in pairs))
     if values is not None:
-        output = (weights @ np.array(values)).mean(0)
-        said.append(f"output {_number(output)}")
-        for ax in more:
-            _draw_values(ax, setting, output)
-        if not more:
-            right.title = f"weights; the output is {_number(output)}"
+        output = (weights @ np.array(values)).mean()
+        said.append(f"output {output:.2f}")
+        right.title = f"weights; the output is {output:.2f}"
 
     open_figures.remove(left.figure)
     title = setting["title"] or "whom a query attends to"
@@ -150,14 +144,6 @@ def _still(setting, keys, queries):
     alt = f"Query plane “{title}”: the plane of queries, coloured by the weights of the keys."
     alt += f" Query at {places}: {'; '.join(said)}."
     return display.picture_of(left.figure, alt)
-
-
-def _number(output):
-    """A number or a vector, with two digits."""
-    numbers = [f"{value:.2f}" for value in np.atleast_1d(output)]
-    if len(numbers) == 1:
-        return numbers[0]
-    return f"({', '.join(numbers)})"
 
 
 def _draw_weights(ax, names, weights):
@@ -177,8 +163,7 @@ def _draw_map(ax: Panel, setting: dict, keys: np.ndarray, queries: np.ndarray) -
     places = np.linspace(-limit, limit, _CELLS)
     x, y = np.meshgrid(places, places[::-1])
     grid = np.stack([x, y], axis=-1)  # (cells, cells, 2)
-    colours = np.array([colour_rgb(colour) for colour in COLOURS[: len(keys)]])  # (n, 3)
-    mixed = query_weights(keys, grid) @ colours  # (cells, cells, 3)
+    mixed = query_weights(keys, grid) @ rgb(COLOURS[: len(keys)])  # (cells, cells, 3)
     ax.add(Image(1 - _PALE * (1 - mixed), -limit, limit, -limit, limit))
     for ray in tie_directions(keys):
         _add_outline(ax, np.array([(0, 0), 2 * limit * ray]), "--")
@@ -215,38 +200,20 @@ def _draw_arrows(ax, names, keys, queries, limit):
         charts.add_arrow(ax, end, word, shift, colour, halo=True)
 
 
-def _draw_values(ax, setting, output):
-    """The values and the output among them, in their own plane. output: (2,)."""
-    axes = {"xlabel": "first coordinate", "ylabel": "second coordinate", "ax": ax}
-    pairs = zip(setting["names"], setting["values"], strict=True)
-    for colour, (name, value) in enumerate(pairs):
-        charts.scatter([value], size=40, colour=colour, names=[f"value of {name}"], **axes)
-    charts.scatter([output], size=60, colour=INK, names=["output"], title="values", **axes)
-    ax.x.margin = 0.25
-    ax.y.margin = 0.25
-
-
 def _hull(points):
     """The corners of the convex hull in order, (m, 2)."""
-    ordered = sorted(tuple(point) for point in points)
-    lower = _half_hull(ordered)
-    upper = _half_hull(ordered[::-1])
-    return np.array(lower[:-1] + upper[:-1])
+    corners: list[np.ndarray] = []
+    ordered = sorted(points, key=tuple)
+    for way in (ordered, ordered[::-1]):  # the lower corners, then the upper ones
+        chain: list[np.ndarray] = []
+        for point in way:
+            while len(chain) > 1 and not _turns_left(chain[-2], chain[-1], point):
+                chain.pop()
+            chain.append(point)
+        corners += chain[:-1]
+    return np.array(corners)
 
 
-def _half_hull(points):
-    """The lower corners of sorted points."""
-    chain: list[tuple] = []
-    for point in points:
-        while len(chain) > 1 and _turn(chain[-2], chain[-1], point) <= 0:
-            chain.pop()
-        chain.append(point)
-
-    return chain
-
-
-def _turn(a, b, c):
-    """Positive where the way from a over b to c turns left."""
-    x, y = np.subtract(b, a)
-    u, v = np.subtract(c, a)
-    return x * v - y * u
+def _turns_left(a, b, c):
+    """Whether the way from a over b to c does."""
+    return np.linalg.det([b - a, c - a]) > 0

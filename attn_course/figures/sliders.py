@@ -9,10 +9,10 @@ import numpy as np
 
 from attn_course.figures import display
 from attn_course.figures.alt_text import describe
-from attn_course.figures.frame import layout
 from attn_course.figures.legend import Places
 from attn_course.figures.panel import Figure, open_figures
-from attn_course.figures.svg import render_svg
+from attn_course.figures.panel_layout import layout
+from attn_course.figures.render_svg import render_svg
 
 _FRAMES = {1: 61, 2: 121}  # at most so many in a page, by the number of sliders
 _FALLBACK_FRAMES = {1: 31, 2: 64}  # at most so many in a notebook, for when its kernel is gone
@@ -187,10 +187,7 @@ def _widget(figure):
 
     for control in controls:
         control.observe(redraw, "value")
-    rows = controls
-    if all(slider.is_switch for slider in figure.sliders):
-        rows = [ipywidgets.HBox(controls)]
-    return ipywidgets.VBox([*rows, style, out])
+    return ipywidgets.VBox([*controls, style, out])
 
 
 def _control(ipywidgets, slider):

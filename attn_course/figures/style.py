@@ -1,5 +1,7 @@
 """Colours, colour scales and sizes of every figure."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -27,13 +29,13 @@ _SCALES = {
 }
 
 
-def _rgb(codes: str) -> np.ndarray:
-    """Colours written as hexadecimal digits -> (n, 3), from 0 to 1."""
-    numbers = [list(bytes.fromhex(code)) for code in codes.split()]
+def rgb(codes: Iterable[str]) -> np.ndarray:
+    """Colours "#rrggbb" or "rrggbb" -> (n, 3), from 0 to 1."""
+    numbers = [list(bytes.fromhex(code.removeprefix("#"))) for code in codes]
     return np.array(numbers) / 255
 
 
-_STOPS = {name: _rgb(codes) for name, codes in _SCALES.items()}
+_STOPS = {name: rgb(codes.split()) for name, codes in _SCALES.items()}
 
 
 def scale_colours(shares: ArrayLike, scale: str) -> np.ndarray:
@@ -43,8 +45,3 @@ def scale_colours(shares: ArrayLike, scale: str) -> np.ndarray:
     numbers = range(len(stops))
     channels = [np.interp(places, numbers, channel) for channel in stops.T]
     return np.stack(channels, axis=-1)
-
-
-def colour_rgb(code: str) -> np.ndarray:
-    """A colour "#rrggbb" as (3,), from 0 to 1."""
-    return _rgb(code.removeprefix("#"))[0]

@@ -1,6 +1,5 @@
 """What Gradescope runs for each submission: one folder in, one results.json out."""
 
-import json
 import sys
 from pathlib import Path
 
@@ -20,8 +19,8 @@ REFUSAL = (
 )
 
 
-def run(base: Path, notebooks: list[str]) -> dict:
-    """Grade base/submission, write base/results/results.json and return what is in it.
+def run(base: Path, notebooks: list[str]) -> None:
+    """Grade base/submission and write base/results/results.json.
 
     Inputs are drawn from the seed of the archive and the bytes of each file, as `attn grade` does: the
     same file gets the same points however often it is run.
@@ -41,10 +40,7 @@ def run(base: Path, notebooks: list[str]) -> dict:
     with settings.supervisor() as supervisor:
         records = {file.key: grade_one(file, supervisor, settings) for file in files}
     book = Gradebook([STUDENT], notebooks, files, records.__getitem__)
-    found = gradescope_json(book.sheet(STUDENT))
-    text = json.dumps(found, indent=1, ensure_ascii=False)
-    save(base / "results" / "results.json", text)
-    return found
+    save(base / "results" / "results.json", gradescope_json(book.sheet(STUDENT)))
 
 
 if __name__ == "__main__":

@@ -4,15 +4,16 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from attn_course.command_line import ATTENTION, DONE, log
 from attn_course.errors import UserError
-from attn_course.grading.collected import COLLECTED, Collected, Student, dump, read_collected
-from attn_course.grading.lms_downloads import READERS, Copy, entries_of, unpacked
+from attn_course.grading.collected import COLLECTED, Collected, dump, read_collected
+from attn_course.grading.digests import digest
+from attn_course.grading.lms_downloads import READERS, Copy, Student, entries_of, unpacked
 from attn_course.grading.report import save
 from attn_course.grading.roster import Person, Roster
 from attn_course.grading.submissions import UNSEEN, canonical, notebook_of
@@ -39,22 +40,27 @@ def collect(
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; --out is a folder.")
     with entries_of(download) as entries:
-        found = READERS[lms](entries, worksheet)
-        copies = list(unpacked(found))
+        problems: list[str] = []
+        found = list(READERS[lms](entries, problems, worksheet))
+        copies = list(unpacked(found, problems))
         if not copies:
-            problem = found.problems[0] if found.problems else "it holds no notebook."
+            problem = problems[0] if problems else "it holds no notebook."
             raise UserError(f"{download} is not a download of {lms.title()}: {problem}")
-        students = sorted({copy.student for copy in copies}, key=lambda student: student.lms_id)
+        known = dict.fromkeys(copy.student for copy in copies)
+        students = sorted(known, key=lambda student: student.lms_id)
         folders = folder_names(students, roster)
         place = Folder(out, read_collected(out), dry_run)
         lines: list[tuple[str, ...]] = []
         try:
-            for (folder, file), group in _groups(copies, folders).items():
-                lines += place.add(folder, file, group)
+            for folder, file, copy in _in_order(copies, folders):
+                moment = f"{copy.handed_in:%Y-%m-%d %H:%M}" if copy.handed_in else ""
+                late = "late" if copy.is_late else ""
+                said = place.add(folder, file, copy)
+                lines.append((folder, file, f"{moment} {late}".strip(), said))
         finally:
             place.save()
     strangers = [name for name in folders.values() if roster.people and name not in roster.people]
-    return _report(lines, found.problems, strangers, dry_run)
+    return _report(lines, problems, strangers, dry_run)
 
 
 def _report(lines, problems, strangers, dry_run):
@@ -88,76 +94,61 @@ class Folder:
         self.rows = rows
         self.dry_run = dry_run
 
-    def add(self, student: str, file: str, copies: Sequence[Copy]) -> Iterator[tuple[str, ...]]:
-        """Add the copies of one file of one student, the newest last; yield a line for each."""
-        for copy in copies:
-            moment = f"{copy.handed_in:%Y-%m-%d %H:%M}" if copy.handed_in else ""
-            said = self._add_one(student, file, copy)
-            if copy.is_late:
-                moment = f"{moment} late".strip()
-            yield student, file, moment, said
-
-    def _add_one(self, student, file, copy):
+    def add(self, student: str, file: str, copy: Copy) -> str:
+        """Add a copy of one file of one student; return what became of it."""
         try:
             data = copy.entry.read()
         except UserError as error:
             return f"NOT collected: {error}"
-        digest = hashlib.sha256(data).hexdigest()
+        sha256 = hashlib.sha256(data).hexdigest()
         target = self.out / student / file
         if target.parent.is_symlink() or target.is_symlink():
             return f"NOT collected: {target} is a link."
-        spare = f"{EARLIER}/{digest[:12]}/{file}"
+        spare = f"{EARLIER}/{sha256[:12]}/{file}"
         before = self.rows.get((student, file))
         there = _sha256(target) or (before.sha256 if before and self.dry_run else "")
-        if there == digest:
+        if there == sha256:
             if before is None or copy.version > before.version:
-                self._note(student, file, copy, digest, counts=True)
+                self._note(student, file, copy, sha256, counts=True)
             return "already there"
         if not there:
             self.write(target, data)
-            self._note(student, file, copy, digest, counts=True)
+            self._note(student, file, copy, sha256, counts=True)
             return "new"
         if before is None or before.sha256 != there:
             return "NOT collected: another file is there that attn collect did not write."
         if copy.version > before.version:
             old = f"{EARLIER}/{there[:12]}/{file}"
-            self._move(target, self.out / student / old)
+            if not self.dry_run:
+                kept = self.out / student / old
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(target, kept)
             self.rows[student, old] = replace(before, file=old, counts=False)
             self.write(target, data)
-            self._note(student, file, copy, digest, counts=True)
+            self._note(student, file, copy, sha256, counts=True)
             return f"newer; the copy before is {old}"
-        if _sha256(self.out / student / spare) != digest:
+        if _sha256(self.out / student / spare) != sha256:
             self.write(self.out / student / spare, data)
-        self._note(student, spare, copy, digest, counts=False)
+        self._note(student, spare, copy, sha256, counts=False)
         return f"older; kept as {spare}"
 
-    def _note(self, student, file, copy, digest, *, counts):
+    def _note(self, student, file, copy, sha256, *, counts):
         self.rows[student, file] = Collected(
             student=student,
             file=file,
             handed_in=copy.handed_in,
-            is_late=copy.is_late,
+            late=copy.is_late,
             counts=counts,
-            who=copy.student,
+            **asdict(copy.student),
             version=copy.version,
-            sha256=digest,
+            sha256=sha256,
             source=copy.entry.path,
         )
 
     def write(self, target: Path, data: bytes) -> None:
-        """Write a whole file or none, where none is."""
-        if self.dry_run:
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        new = target.with_name(f".{target.name}.new")
-        new.write_bytes(data)
-        os.replace(new, target)
-
-    def _move(self, source, target):
-        if self.dry_run:
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(source, target)
+        """Write a whole file, where none is."""
+        if not self.dry_run:
+            save(target, data)
 
     def save(self) -> None:
         """Write collected.csv."""
@@ -171,9 +162,9 @@ def _sha256(path):
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
 
 
-def _groups(copies, folders):
-    """{(folder, file): its copies, the newest last}."""
-    groups = defaultdict(list)
+def _in_order(copies, folders):
+    """(folder, file, copy) by their names; of the copies of one file the newest comes last."""
+    found = []
     for copy in copies:
         notebook = notebook_of(copy.file)
         suffix = copy.file.suffix.lower()
@@ -181,29 +172,31 @@ def _groups(copies, folders):
         # Of equally new ones the one with the plain name counts, then the one nearest to the top.
         nearness = max(0, 9 - len(copy.file.parts))
         version = f"{copy.version} {int(copy.file.stem == notebook)}{nearness}"
-        groups[folders[copy.student], file].append(replace(copy, version=version))
-    for group in groups.values():
-        group.sort(key=lambda copy: copy.version)
-    return dict(sorted(groups.items()))
+        found.append((folders[copy.student], file, replace(copy, version=version)))
+    return sorted(found, key=lambda one: (one[0], one[1], one[2].version))
 
 
 def folder_names(students: Sequence[Student], roster: Roster) -> dict[Student, str]:
     """Return {student: name of the folder}, which is the roster's where it knows the student.
 
-    Others get the name that the LMS has, with their number where two have the same.
+    Others get the name that the LMS has, with their number where two have the same. Who have one number
+    are one student.
     """
     names = {}
     for student in students:
         person = _person(student, roster)
         name = person.student if person else student.email or student.name or student.lms_id
         names[student] = _safe(name)
+    suffix = _safe
     while True:  # a name with its number may be the name of yet another one
-        taken = Counter(map(canonical, [COLLECTED, *names.values()]))
+        owners = {(canonical(name), student.lms_id) for student, name in names.items()}
+        taken = Counter([COLLECTED, *(name for name, _ in owners)])
         shared = [student for student, name in names.items() if taken[canonical(name)] > 1]
         if not shared:
             return names
         for student in shared:
-            names[student] += f"-{_safe(student.lms_id)}"
+            names[student] += f"-{suffix(student.lms_id)}"
+        suffix = digest  # two numbers may be made safe alike, and never have one digest
 
 
 def _person(student: Student, roster: Roster) -> Person | None:

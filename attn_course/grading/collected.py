@@ -1,28 +1,15 @@
 """collected.csv: what an LMS tells about the files that `attn collect` sorted, for `attn grade` to read."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from attn_course.errors import UserError
 from attn_course.grading.spreadsheet import csv_text, guarded, read_rows, unguarded
 
 COLLECTED = "collected.csv"
-COLUMNS = (
-    *("student", "file", "handed_in", "late", "counts", "name", "email", "lms_id", "id"),
-    *("version", "sha256", "source"),
-)
-
-
-@dataclass(frozen=True)
-class Student:
-    """Whom an LMS names. `lms_id` is its own number, `id` that of the institution."""
-
-    lms_id: str
-    name: str = ""
-    email: str = ""
-    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -32,23 +19,18 @@ class Collected:
     student: str
     file: str  # below the student's folder
     handed_in: datetime | None
-    is_late: bool
+    late: bool
     counts: bool  # whether it is the newest copy
-    who: Student
+    name: str
+    email: str
+    lms_id: str
+    id: str
     version: str
     sha256: str
     source: str
 
-    def cells(self) -> list[str]:
-        """Return it as the cells of a table."""
-        moment = self.handed_in.isoformat(timespec="seconds") if self.handed_in else ""
-        late = "yes" if self.is_late else ""
-        counts = "yes" if self.counts else ""
-        who = [
-            guarded(text) for text in (self.who.name, self.who.email, self.who.lms_id, self.who.id)
-        ]
-        last = [self.version, self.sha256, guarded(self.source)]
-        return [guarded(self.student), guarded(self.file), moment, late, counts, *who, *last]
+
+COLUMNS = [field.name for field in fields(Collected)]
 
 
 def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
@@ -58,29 +40,28 @@ def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
         return {}
     found = {}
     for where, row in read_rows(path, COLUMNS):
+        known: dict[str, Any] = {name: unguarded(row[name]) for name in COLUMNS}
         try:
             moment = datetime.fromisoformat(row["handed_in"]) if row["handed_in"] else None
         except ValueError:
             raise UserError(
                 f"{where}: handed_in is {row['handed_in']!r}, not a date such as 2026-11-20T18:00."
             ) from None
-        student = unguarded(row["student"])
-        file = unguarded(row["file"])
-        who = Student(*(unguarded(row[name]) for name in ("lms_id", "name", "email", "id")))
-        found[student, file] = Collected(
-            student=student,
-            file=file,
-            handed_in=moment.astimezone() if moment else None,
-            is_late=row["late"] == "yes",
-            counts=row["counts"] == "yes",
-            who=who,
-            version=row["version"],
-            sha256=row["sha256"],
-            source=unguarded(row["source"]),
-        )
+        known["handed_in"] = moment.astimezone() if moment else None
+        for name in ("late", "counts"):
+            known[name] = row[name] == "yes"
+        found[known["student"], known["file"]] = Collected(**known)
     return found
 
 
 def dump(rows: Iterable[Collected]) -> str:
     """Return the rows as the text of a collected.csv."""
-    return csv_text([COLUMNS, *(row.cells() for row in rows)])
+    return csv_text([_cells(row) for row in rows], COLUMNS)
+
+
+def _cells(row):
+    cells = asdict(row)
+    cells["handed_in"] = row.handed_in.isoformat(timespec="seconds") if row.handed_in else ""
+    for name in ("late", "counts"):
+        cells[name] = "yes" if cells[name] else ""
+    return {name: guarded(cell) for name, cell in cells.items()}

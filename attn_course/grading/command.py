@@ -31,10 +31,7 @@ def check(notebook: Path | None, strict: bool) -> int:
     NOTEBOOK is NN_name.ipynb, NN_name.py or a folder; without it, notebooks/ or this folder.
     """
     require_fork()
-    from attn_course.grading.check_notebook import (
-        check_file,
-        check_folder,
-    )
+    from attn_course.grading.self_check import check_file, check_folder
 
     if notebook is None:
         notebook = Path("notebooks") if Path("notebooks").is_dir() else Path()
@@ -170,21 +167,21 @@ def diff(submission: Path, html: Path | None) -> None:
 
     SUBMISSION is NN_name.ipynb or NN_name.py. Cells that hold no answer are left out.
     """
-    from attn_course.grading import answer_diff
-    from attn_course.grading.check_notebook import name_of
+    from attn_course.grading import solution_diff
     from attn_course.grading.read_submission import read_submission
     from attn_course.grading.report import save
+    from attn_course.grading.self_check import name_of
 
     name = name_of(submission, read_submission)
     solutions = ROOT / "solutions"
     if not (solutions / f"{name}.py").is_file():
         raise UserError("the solutions are not on this machine.")
-    pairs = list(answer_diff.answer_pairs(submission, name, solutions))
+    pairs = list(solution_diff.answer_pairs(submission, name, solutions))
     if html:
         title = "/".join(submission.parts[-2:])
-        save(html, answer_diff.as_page(title, pairs))
+        save(html, solution_diff.as_page(title, pairs))
     else:
-        text = answer_diff.as_text(pairs, colour=sys.stdout.isatty())
+        text = solution_diff.as_text(pairs, colour=sys.stdout.isatty())
         print(text, end="")
 
 
@@ -214,8 +211,10 @@ def release(out: Path, nbgrader: bool) -> None:
     """
     from attn_course.grading import release_archive
 
-    pack = release_archive.pack_for_nbgrader if nbgrader else release_archive.pack
-    num_files = pack(ROOT, out)
+    if nbgrader:
+        num_files = release_archive.write_zip(out, release_archive.nbgrader_files(ROOT))
+    else:
+        num_files = release_archive.pack(ROOT, out)
     log.info(f"{out}: {num_files} files.")
 
 
@@ -227,9 +226,9 @@ def gradescope(notebooks: tuple[str, ...], out: Path) -> None:
 
     It holds the judges and their set-up, and no solution.
     """
-    from attn_course.grading import release_archive
     from attn_course.grading.grade_class import notebooks_of
+    from attn_course.grading.release_archive import autograder_files, write_zip
 
     names = notebooks_of(notebooks)
-    num_files = release_archive.pack_autograder(ROOT, names, out)
+    num_files = write_zip(out, autograder_files(ROOT, names))
     log.info(f"{out}: {num_files} files that grade {', '.join(names)}.")

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from attn_course.cell_names import ANYTHING, Names, add_names
+from attn_course.cell_names import ANYTHING, names_of
 from attn_course.grading.find_cells import is_check
 from attn_course.grading.read_submission import Cell
 from attn_course.magics import parsed
@@ -60,38 +60,39 @@ class Statement:
 def statements_of(source: str) -> tuple[Statement, ...]:
     """Return the statements of a cell, read once; none if it is not Python."""
     cell = parsed(source)
-    if cell is None:
-        return ()
-    found = []
-    for nodes in cell.statements:
-        try:
-            found.append(_statement(nodes))
-        except (SyntaxError, RecursionError):
-            continue
-    return tuple(found)
+    names = names_of(source)
+    return tuple(_statement(nodes, names) for nodes in cell.statements) if cell else ()
 
 
-def _statement(nodes):
+def _statement(nodes, names):
+    """What the statement of these nodes does; names: those of its cell."""
     first = nodes[0]
     imports = {}
     if isinstance(first, ast.ImportFrom):
         for alias in first.names:
             imports[alias.asname or alias.name] = f"{first.module}.{alias.name}"
-        return Statement(imports=imports)
-    if isinstance(first, ast.Import):
+    elif isinstance(first, ast.Import):
         for alias in first.names:
             top = alias.name.partition(".")[0]  # `import a.b` gives the name a
             imports[alias.asname or top] = alias.name if alias.asname else top
+    if imports:
         return Statement(imports=imports)
-    names = Names()
-    add_names(names, ast.unparse(first), nodes)
-    visible = names.used | names.used_later
+    used = names.used | names.used_later
     mentions = {_mention(node) for node in nodes} - {None}
     return Statement(
-        defined=names.defined,
-        mentions={mention for mention in mentions if mention[0] in visible},
+        defined=names.defined & set(map(_defined, nodes)),
+        mentions={mention for mention in mentions if mention[0] in used},
         alias=_mention(getattr(first, "value", None)),
     )
+
+
+def _defined(node):
+    """The name to which a function, class or assignment gives a meaning; None if the node is none."""
+    if not isinstance(getattr(node, "ctx", None), ast.Store):
+        return getattr(node, "name", None)
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return getattr(node, "id", None)
 
 
 def _mention(node):
@@ -127,9 +128,7 @@ class Text:
         left = [name]
         while left:
             name = left.pop()
-            path = self.imported.get(name, "")
-            mentioned = self.mentions.get(name, {path})
-            new = mentioned - seen
+            new = self.mentions.get(name, {self.imported.get(name, "")}) - seen
             seen |= new
             left += new
         return seen
@@ -137,12 +136,11 @@ class Text:
     def _import(self, statement):
         """Note what each name stands for; `*` may stand for any answer that is not defined above it."""
         for name, path in statement.imports.items():
+            names = [name]
             if name == ANYTHING:
-                new = {answer: path for answer in self.answers if answer not in self.mentions}
-            else:
-                new = {name: path}
-            self.imported |= new
-            for known in new:
+                names = [answer for answer in self.answers if answer not in self.mentions]
+            for known in names:
+                self.imported[known] = path
                 self.mentions.pop(known, None)
 
     def _define(self, statement):

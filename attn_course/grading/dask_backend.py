@@ -1,11 +1,12 @@
 """Grades many files on the workers of a Dask cluster. The workers learn no name and no seed."""
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from attn_course.command_line import missing_package
@@ -34,6 +35,8 @@ def grade_on_dask(
     given to another one.
     """
     waiting = iter(files)
+    tier = settings.tier if settings.tier == NoSandbox.name else ""  # each worker takes its best
+    unnamed = replace(settings, seed=None, tier=tier)
     with _client(address, jobs) as client:
         in_hand: dict[Any, Job] = {}
         while True:
@@ -44,7 +47,7 @@ def grade_on_dask(
                 except UnreadableFile as error:
                     yield ungraded(file, error)
                     continue
-                future = client.submit(judge_here, job.message, _unnamed(settings), pure=False)
+                future = client.submit(judge_here, job.message, unnamed, pure=False)
                 in_hand[future] = job
             if not in_hand:
                 return
@@ -55,17 +58,13 @@ def grade_on_dask(
 
 def finished(client: Any, in_hand: Mapping[Any, Job]) -> dict[Any, Record]:
     """Return the records of what is done, one at least; refuse to wait where nobody is left to do it."""
-    alone_since = None
-    while True:
-        if records := _fetched(in_hand):
-            return records
+    deadline = math.inf  # for a worker to come
+    while not (records := _fetched(in_hand)):
         now = time.monotonic()
-        if _num_workers(client):
-            alone_since = None
-            continue
-        alone_since = alone_since or now
-        if now - alone_since >= ALONE:
+        deadline = math.inf if _num_workers(client) else min(deadline, now + ALONE)
+        if now >= deadline:
             raise UserError(f"no Dask worker is left, and none came in {ALONE:.0f} s. {GOES_ON}")
+    return records
 
 
 def _fetched(in_hand):
@@ -105,17 +104,6 @@ def _client(address, jobs):
         return Client(address, timeout=PATIENCE)
     except (OSError, ValueError):
         raise UserError(f"no Dask scheduler answers at {address}.") from None
-
-
-def _unnamed(settings):
-    """What a worker has to know of the batch, without its seed."""
-    return Settings(
-        seed=None,
-        limits=settings.limits,
-        notebooks=settings.notebooks,
-        tier=NoSandbox.name if settings.tier == NoSandbox.name else "",
-        everything=settings.everything,
-    )
 
 
 def record_from(job: Job, future: Any) -> Record:

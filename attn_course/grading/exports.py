@@ -1,6 +1,6 @@
 """What leaves the grader as tables: gradebook.csv, files for an LMS, Gradescope's JSON. Adds nothing up."""
 
-import itertools
+import json
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -10,114 +10,87 @@ from attn_course.grading.gradebook import Gradebook, Sheet
 from attn_course.grading.roster import Person
 from attn_course.grading.spreadsheet import guarded, number
 
-PEOPLE = ("name", "email", "id")
+Table = list[dict[str, str]]  # rows by their columns
 
 
-def csv_header(book: Gradebook) -> list[str]:
-    """Return the columns of gradebook.csv."""
-    columns = ["student"]
-    if book.roster.people:
-        columns += PEOPLE
-    for name in book.notebooks:
-        columns += [question.id for question in register.questions_of(name)]
-        columns.append(name)
-    columns.append("total")
-    if book.has_bonus:
-        columns.append("bonus")
-    if book.roster.has_due:
-        columns += ["days late", "deducted"]
-    return [*columns, "awaiting", "problems"]
-
-
-def csv_row(book: Gradebook, sheet: Sheet) -> list[str]:
-    """Return a student's row: points, sub-totals, total, lateness, answers that await a person."""
-    row = [guarded(sheet.student)]
+def csv_row(book: Gradebook, sheet: Sheet) -> dict[str, str]:
+    """Return a student's row of gradebook.csv: points, sub-totals, total, lateness, what awaits a person."""
+    row = {"student": guarded(sheet.student)}
     if book.roster.people:
         person = book.roster.person(sheet.student)
-        row.append(guarded(person.name))
-        row.append(guarded(person.email))
-        row.append(guarded(person.id))
+        row["name"] = guarded(person.name)
+        row["email"] = guarded(person.email)
+        row["id"] = guarded(person.id)
     for name in book.notebooks:
-        questions = register.questions_of(name)
-        row += [number(sheet.of_question(question.id)) for question in questions]
-        row.append(number(sheet.before_deduction(name)))
-    row.append(number(sheet.total()))
+        for question in register.questions_of(name):
+            row[question.id] = number(sheet.of_question(question.id))
+        row[name] = number(sheet.before_deduction(name))
+    row["total"] = number(sheet.total())
     if book.has_bonus:
-        row.append(number(sheet.total(bonus=True)))
+        row["bonus"] = number(sheet.total(bonus=True))
     if book.roster.has_due:
-        row.append(str(sheet.most_days_late))
-        row.append(number(sheet.deduction))
-    problems = " ".join(sheet.problems)
-    row.append(str(sheet.num_waiting))
-    row.append(guarded(problems))
+        row["days late"] = str(sheet.most_days_late)
+        row["deducted"] = number(sheet.deduction)
+    row["awaiting"] = str(sheet.num_waiting)
+    row["problems"] = guarded(" ".join(sheet.problems))
     return row
 
 
-def canvas(book: Gradebook, sheets: Iterable[Sheet], final: bool = False) -> list[list[str]]:
+def canvas(book: Gradebook, sheets: Iterable[Sheet], final: bool) -> Table:
     """Return the rows that Canvas imports: ids, a column a notebook, a row of points possible.
 
     Its column ID is for numbers of its own making, and is looked at first: it stays empty.
     """
-    columns = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-    blanks = [""] * (len(columns) - 1)
-    rows = [
-        columns + book.notebooks,
-        ["    Points Possible", *blanks, *_possible(book)],
-    ]
+    possible = {name: number(register.points_of(name)) for name in book.notebooks}
+    rows = [_canvas_row("    Points Possible", "", "", possible)]
     for sheet in sheets:
         who = _who(book, sheet)
-        row = [who.name, "", who.id, who.email, ""]
-        rows.append(row + _points(book, sheet, final))
+        rows.append(_canvas_row(who.name, who.id, who.email, _points(book, sheet, final)))
     return rows
 
 
-def moodle(book: Gradebook, sheets: Iterable[Sheet], final: bool = False) -> list[list[str]]:
+def _canvas_row(name, number, login, points):
+    who = {"Student": name, "ID": "", "SIS User ID": number, "SIS Login ID": login, "Section": ""}
+    return who | points
+
+
+def moodle(book: Gradebook, sheets: Iterable[Sheet], final: bool) -> Table:
     """Return the rows that Moodle imports: ID number, e-mail, a column a notebook.
 
     Moodle finds a student by one column, and takes a row where that is empty for the student above:
     each of the two is there only if all have it, and who has neither is left out.
     """
-    people = [(_who(book, sheet), sheet) for sheet in sheets]
-    known = [(who, sheet) for who, sheet in people if who.id or who.email]
-    has_ids = all(who.id for who, _ in known)
-    has_emails = all(who.email for who, _ in known)
-    if not has_ids and not has_emails:
+    rows = []
+    for sheet in sheets:
+        who = _who(book, sheet)
+        ids = {"ID number": who.id, "Full name": who.name, "Email address": who.email}
+        if who.id or who.email:
+            rows.append(ids | _points(book, sheet, final))
+    lacking = [key for key in ("ID number", "Email address") if not all(row[key] for row in rows)]
+    if len(lacking) == 2:
         raise UserError("moodle.csv needs a roster in which all have an id, or all have an email.")
-    header = _some(["ID number", "Full name", "Email address"], has_ids, has_emails)
-    rows = [header + book.notebooks]
-    for who, sheet in known:
-        row = _some([who.id, who.name, who.email], has_ids, has_emails)
-        rows.append(row + _points(book, sheet, final))
+    for row in rows:
+        for key in lacking:
+            del row[key]
     return rows
 
 
-def _some(row, has_ids, has_emails):
-    """Leave out of (id, name, e-mail) what some do not have."""
-    kept = (has_ids, True, has_emails)
-    return list(itertools.compress(row, kept))
-
-
-def gradescope_table(
-    book: Gradebook, sheets: Iterable[Sheet], final: bool = False
-) -> list[list[str]]:
+def gradescope_table(book: Gradebook, sheets: Iterable[Sheet], final: bool) -> Table:
     """Return the rows of Gradescope's table of grades: points and points possible of each notebook."""
-    header = ["First Name", "Last Name", "SID", "Email", "Sections"]
-    for name in book.notebooks:
-        header += [name, f"{name} - Max Points"]
-    rows = [header]
+    rows = []
     for sheet in sheets:
         who = _who(book, sheet)
         first, _, last = book.name_of(sheet.student).rpartition(" ")
-        row = [guarded(first), guarded(last), who.id, who.email, ""]
-        points = _points(book, sheet, final)
-        possible = _possible(book)
-        for pair in zip(points, possible, strict=True):
-            row += pair
+        row = {"First Name": guarded(first), "Last Name": guarded(last)}
+        row |= {"SID": who.id, "Email": who.email, "Sections": ""}
+        for name, points in _points(book, sheet, final).items():
+            row[name] = points
+            row[f"{name} - Max Points"] = number(register.points_of(name))
         rows.append(row)
     return rows
 
 
-EXPORTS: dict[str, Callable[[Gradebook, Iterable[Sheet], bool], list[list[str]]]] = {
+EXPORTS: dict[str, Callable[[Gradebook, Iterable[Sheet], bool], Table]] = {
     "canvas": canvas,
     "moodle": moodle,
     "gradescope": gradescope_table,
@@ -125,21 +98,12 @@ EXPORTS: dict[str, Callable[[Gradebook, Iterable[Sheet], bool], list[list[str]]]
 
 
 def _points(book, sheet, final):
-    """The points of each notebook; blank if nothing was handed in or, unless final, a person is awaited."""
-    points = []
+    """{notebook: points}; blank if nothing was handed in or, unless final, a person is awaited."""
+    points = {}
     for name in book.notebooks:
         is_known = final or not sheet.awaits_a_person(name)
-        points.append(number(sheet.of(name)) if is_known else "")
+        points[name] = number(sheet.of(name)) if is_known else ""
     return points
-
-
-def num_unfinished(book: Gradebook, sheet: Sheet) -> int:
-    """Return how many notebooks of a student have no final points yet."""
-    return sum(sheet.awaits_a_person(name) for name in book.notebooks)
-
-
-def _possible(book):
-    return [number(register.points_of(name)) for name in book.notebooks]
 
 
 def _who(book: Gradebook, sheet: Sheet) -> Person:
@@ -148,12 +112,11 @@ def _who(book: Gradebook, sheet: Sheet) -> Person:
     return replace(person, name=guarded(book.name_of(sheet.student)))
 
 
-def gradescope_json(sheet: Sheet) -> dict:
-    """Return a student's results in the schema of Gradescope's results.json; the score has no bonus."""
-    notes = sheet.problems + sheet.remarks
-    return {
+def gradescope_json(sheet: Sheet) -> str:
+    """Return a student's results as the text of Gradescope's results.json; the score has no bonus."""
+    results = {
         "score": sheet.total() or 0,
-        "output": "\n".join(notes),
+        "output": "\n".join(sheet.problems + sheet.remarks),
         "visibility": "visible",
         "tests": [_test(entry) for entry in sheet.entries],
         "extra_data": {
@@ -162,18 +125,18 @@ def gradescope_json(sheet: Sheet) -> dict:
             "sandboxes": sorted(sheet.tiers),
         },
     }
+    return json.dumps(results, ensure_ascii=False)
 
 
 def _test(entry):
     """A part of a question as one of Gradescope's tests."""
     question = entry.question
-    said = filter(None, [entry.message, entry.comment])
     return {
-        "name": f"{question.id} {question.title} ({entry.kind})",
+        "name": f"{question.id} {question.title} ({entry.part.kind})",
         "number": question.id,
         "score": entry.points,
-        "max_score": entry.out_of,
+        "max_score": entry.part.points,
         "status": "passed" if entry.passed else "failed",
-        "output": " ".join(said),
+        "output": " ".join(filter(None, [entry.message, entry.comment])),
         "visibility": "visible",
     }

@@ -8,10 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from attn_course.cell_names import ANYTHING, begun, names_of
 from attn_course.grading.read_submission import Cell
-from attn_course.grading.untrusted_text import (
-    LONGEST_ANSWER,
-    as_answer,
-)
+from attn_course.grading.untrusted_text import LONGEST_ANSWER, as_answer
 from attn_course.magics import parsed
 from attn_course.markers import EMPTY
 from attn_course.register import Part, Question, questions_of
@@ -29,24 +26,23 @@ def cells_of(cells: Cells, question: Question, part: Part) -> list[Cell]:
     empty = EMPTY.format(question.id)
     found = []
     for cell in cells:
-        if part.kind == "written":
-            is_it = empty in cell.source
-        else:
-            is_it = _may_run(cell) and not names_of(cell.source).given.isdisjoint(part.answers)
+        is_it = empty in cell.source if part.kind == "written" else _defines(cell, part)
         if is_it or _claims(cell, question, part):
             found.append(cell)
     return found
 
 
+def _defines(cell, part):
+    """Whether a cell that may run defines what a part asks for."""
+    return _may_run(cell) and not names_of(cell.source).given.isdisjoint(part.answers)
+
+
 def _claims(cell, question, part):
     """Whether a cell says, by its id or its marks, that it answers this part."""
     dashed = question.id.replace(".", "-")
-    if cell.id == f"q{dashed}-{part.kind}":
-        return True
     role = "written" if part.kind == "written" else "answer"
-    mark = cell.marks.get(role)
-    whole = f"{question.id} {part.kind}"
-    return mark in (question.id, whole)
+    claimed = cell.marks.get(role) in (question.id, f"{question.id} {part.kind}")
+    return claimed or cell.id == f"q{dashed}-{part.kind}"
 
 
 def near_code(
@@ -57,28 +53,22 @@ def near_code(
     These are check cells and text that define such a name, and the answer's own cell where it gives
     another name than the one asked for. handed_out: the texts of the cells as students get them.
     """
-    never_run = []
-    claiming = []
-    is_defined = False
-    for cell in cells:
-        if _may_run(cell):
-            is_defined |= not names_of(cell.source).given.isdisjoint(part.answers)
-        elif _is_changed(cell, handed_out) and _given(cell):
-            never_run.append(cell)
-        if _claims(cell, question, part) and _is_changed(cell, handed_out):
-            claiming.append(cell)
-    found = [] if is_defined else claiming
-    if never_run:
-        given: set[str] = set()
-        used: set[str] = set()
-        for source in cells_to_run(cells, [question]).values():
-            names = names_of(source)
-            given |= names.given
-            used |= names.used | names.used_later
-        wanted = used - given | set(part.answers)
-        near = [cell for cell in never_run if not _given(cell).isdisjoint(wanted)]
-        found += [cell for cell in near if cell not in found]
-    return found
+    changed = [cell for cell in cells if _is_changed(cell, handed_out)]
+    found = []
+    if not any(_defines(cell, part) for cell in cells):
+        found = [cell for cell in changed if _claims(cell, question, part)]
+    never_run = [cell for cell in changed if not _may_run(cell) and _given(cell)]
+    if not never_run:
+        return found
+    given: set[str] = set()
+    used: set[str] = set()
+    for source in cells_to_run(cells, [question]).values():
+        names = names_of(source)
+        given |= names.given
+        used |= names.used | names.used_later
+    wanted = used - given | set(part.answers)
+    near = [cell for cell in never_run if not _given(cell).isdisjoint(wanted)]
+    return found + [cell for cell in near if cell not in found]
 
 
 def _given(cell):
@@ -159,13 +149,8 @@ def _is_words(source):
 def text_of(cells: Cells, question: Question) -> str:
     """Return what a person reads as the answer; "" where the cell is as it was handed out."""
     empty = EMPTY.format(question.id)
-    texts = []
-    for cell in cells:
-        begin = cell.source[:LONGEST_ANSWER]
-        text = begin.replace(empty, "").strip()
-        if text:
-            texts.append(text)
-    return as_answer("\n\n".join(texts))
+    texts = [cell.source[:LONGEST_ANSWER].replace(empty, "").strip() for cell in cells]
+    return as_answer("\n\n".join(filter(None, texts)))
 
 
 def is_check(cell: Cell) -> bool:
@@ -182,35 +167,22 @@ def cells_to_run(
     it, or anywhere if the name is used in a function, which runs later. Figures and training are
     therefore left out unless an answer uses what they make.
     """
-    code = list(filter(_may_run, cells))
+    code = [cell for cell in cells if _may_run(cell)]
     sources = {cell.number: cell.source for cell in code}
     if everything:
         return sources
     names = {number: names_of(source) for number, source in sources.items()}
-    answering = _answering(code, questions)
-    needed = _with_what_they_use(answering, names)
-    chosen = {}
-    for number, source in sources.items():
-        if number in needed:
-            chosen[number] = source
-    return chosen
-
-
-def _may_run(cell):
-    if cell.kind != "code" or is_check(cell):
-        return False
-    return "written" not in cell.marks
-
-
-def _answering(cells, questions):
-    """The numbers of the cells that answer a part which has a judge."""
-    found: set[int] = set()
+    answering: set[int] = set()
     for question in questions:
         for part in question.parts:
             if part.judge:
-                answer = cells_of(cells, question, part)
-                found.update(cell.number for cell in answer)
-    return found
+                answering.update(cell.number for cell in cells_of(code, question, part))
+    needed = _with_what_they_use(answering, names)
+    return {number: source for number, source in sources.items() if number in needed}
+
+
+def _may_run(cell):
+    return cell.kind == "code" and not is_check(cell) and "written" not in cell.marks
 
 
 def draws(cells: dict[int, str]) -> bool:
@@ -225,50 +197,25 @@ def _with_what_they_use(cells, names):
     """
     if not cells:
         return set()
-    givers = _givers(names)
-    uses_later = _uses_later(names)
+    modules = set().union(*(cell.imported for cell in names.values()))
+    # name: the cells that take part in it
+    givers: defaultdict[str, deque[int]] = defaultdict(deque)
+    ends = {}  # cell: {name that it uses: the cell before which this must be given}
+    above = set()
+    for number, cell in names.items():
+        for name in cell.defined | (cell.called - modules):  # a module's function changes nothing
+            givers[name].append(number)
+        above |= cell.defined
+        used_later = cell.used_later | (cell.used - above)
+        ends[number] = dict.fromkeys(cell.used, number) | dict.fromkeys(used_later, math.inf)
     chosen = cells | set(givers[ANYTHING])
     users = sorted(chosen)
     while users:
-        user = users.pop()
-        ends = dict.fromkeys(names[user].used, user)
-        ends |= dict.fromkeys(uses_later[user], math.inf)
-        for name, end in ends.items():
-            for number in _taken(givers.get(name), end):
+        for name, end in ends[users.pop()].items():
+            queue = givers[name]
+            while queue and queue[0] < end:
+                number = queue.popleft()
                 if number not in chosen:
                     chosen.add(number)
                     users.append(number)
     return chosen
-
-
-def _taken(numbers, end):
-    """Take from the front of a queue what lies below `end`."""
-    while numbers and numbers[0] < end:
-        yield numbers.popleft()
-
-
-def _givers(names):
-    """Return {name: the cells that take part in it}, in their order.
-
-    A method that is called on a module makes nothing.
-    """
-    modules = set()
-    for cell in names.values():
-        modules |= cell.imported
-    found: defaultdict[str, deque[int]] = defaultdict(deque)
-    for number, cell in names.items():
-        changed = cell.called - modules
-        for name in cell.defined | changed:
-            found[name].append(number)
-    return found
-
-
-def _uses_later(names):
-    """Return {cell: the names that even a cell below it may give, those with none above included}."""
-    found = {}
-    above = set()
-    for number, cell in names.items():
-        above |= cell.defined
-        given_below = cell.used - above
-        found[number] = cell.used_later | given_below
-    return found

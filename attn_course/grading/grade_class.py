@@ -12,10 +12,7 @@ from attn_course import register
 from attn_course.answers.wording import agree, counted
 from attn_course.command_line import ATTENTION, DONE, log, missing_package
 from attn_course.errors import UserError
-from attn_course.grading import (
-    report,
-    written_marks,
-)
+from attn_course.grading import report, written_marks
 from attn_course.grading.collected import read_collected
 from attn_course.grading.dask_backend import grade_on_dask
 from attn_course.grading.grade_many import grade_many
@@ -63,7 +60,8 @@ def grade_class(options: Options) -> int:
     notebooks = notebooks_of(options.notebooks)
     students, files = find(options.submissions, notebooks)
     if not options.notebooks:
-        files = [file for file in files if _counts(file.notebook)]
+        # A stray file has no name; the first notebook has no points.
+        files = [file for file in files if not file.notebook or register.points_of(file.notebook)]
     collected = read_collected(options.submissions)
     roster = load_roster(options.roster, students) if options.roster else Roster()
     _refuse(options, roster)
@@ -94,18 +92,13 @@ def grade_class(options: Options) -> int:
         collected=collected,
     )
     if marks:
-        text = written_marks.dump(book.stamped_marks())
-        report.save(options.out / "written.csv", text)
+        report.save(options.out / "written.csv", written_marks.dump(book.stamped_marks()))
     bad = sum(bool(results.get(file.key).problem) for file in files)
     good = len(files) - bad
     waiting = report.write(
         book,
         options.out,
-        counts={
-            "students": len(students),
-            "notebooks graded": good,
-            "files not graded": bad,
-        },
+        counts={"students": len(students), "notebooks graded": good, "files not graded": bad},
         codes=codes if options.anonymous else None,
     )
     is_unfinished = False
@@ -145,15 +138,9 @@ def notebooks_of(numbers: Sequence[str]) -> list[str]:
     return list(known.values())
 
 
-def _counts(notebook):
-    """Whether a notebook is graded unasked: the first one has no points, and a stray file has no name."""
-    return not notebook or register.points_of(notebook) > 0
-
-
 def _refuse(options, roster):
     """Refuse what would go wrong: results among the submissions, or code that nothing keeps in."""
-    submissions = options.submissions.resolve()
-    if options.out.resolve().is_relative_to(submissions):
+    if options.out.resolve().is_relative_to(options.submissions.resolve()):
         raise UserError(f"{options.out} lies among the submissions; choose another --out.")
     if options.out.exists() and not options.out.is_dir():
         raise UserError(f"{options.out} is a file; --out is a folder.")
@@ -162,8 +149,7 @@ def _refuse(options, roster):
         raise UserError(
             "--export needs a --roster with the column id or email, to know who is who."
         )
-    is_not_needed = options.no_sandbox or options.dask
-    missing = [] if is_not_needed else missing_mechanisms()
+    missing = [] if options.no_sandbox or options.dask else missing_mechanisms()
     if missing:
         raise UserError(
             f"this machine lacks {', '.join(missing)}; without a sandbox a submission can read and "
@@ -198,9 +184,7 @@ def _marks(options, codes):
     students = codes.keys()
     hidden = {code: student for student, code in codes.items()}
     place = options.out / "written.csv"
-    kept = {}
-    if place.exists():
-        kept = written_marks.load(place, students, strict=False)
+    kept = written_marks.load(place, students, strict=False) if place.exists() else {}
     arrived = {}
     for path in options.written:
         arrived[str(path)] = written_marks.load(path, students, hidden=hidden)

@@ -12,15 +12,9 @@ from attn_course.grading.pasted_images import MAX_IMAGES, data_uri
 from attn_course.grading.read_submission import UnreadableFile
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.sandbox.fork_server import Limits
-from attn_course.grading.sandbox.supervisor import (
-    NotGraded,
-    Supervisor,
-)
+from attn_course.grading.sandbox.supervisor import NotGraded, Supervisor
 from attn_course.grading.submissions import File
-from attn_course.grading.untrusted_text import (
-    as_answer,
-    one_line,
-)
+from attn_course.grading.untrusted_text import as_answer, one_line
 
 MAX_REMARKS = 100
 JUDGED = (State.CORRECT, State.NOT_YET, State.NOT_ATTEMPTED, State.WAITING)
@@ -39,13 +33,8 @@ class Settings:
 
     def supervisor(self, tier: str = "") -> Supervisor:
         """Return a supervisor that has files of these notebooks judged; tier: instead of its own."""
-        needs_torch = any(map(register.needs_torch, self.notebooks))
-        return Supervisor(
-            self.notebooks,
-            self.limits,
-            tier or self.tier,
-            torch=needs_torch,
-        )
+        torch = any(map(register.needs_torch, self.notebooks))
+        return Supervisor(self.notebooks, self.limits, tier or self.tier, torch=torch)
 
 
 @dataclass(frozen=True)
@@ -79,8 +68,7 @@ def secret_of(seed: int | None, stamp: str) -> str | None:
     """
     if seed is None:
         return None
-    code = hmac.new(f"{seed:x}".encode(), stamp.encode(), hashlib.sha256)
-    return code.hexdigest()
+    return hmac.new(f"{seed:x}".encode(), stamp.encode(), hashlib.sha256).hexdigest()
 
 
 def grade_one(file: File, supervisor: Supervisor, settings: Settings) -> Record:
@@ -124,10 +112,7 @@ def checked(reply: dict) -> tuple[str, list[str], list]:
     """Return (problem, remarks, verdicts) of a reply, its texts cut to size; raise NotGraded."""
     match reply:
         case {"problem": str(problem), "remarks": list(remarks), "parts": list(verdicts)}:
-            texts = []
-            for text in remarks:
-                if isinstance(text, str):
-                    texts.append(one_line(text))
+            texts = [one_line(text) for text in remarks if isinstance(text, str)]
             return one_line(problem), texts[:MAX_REMARKS], verdicts
     raise NotGraded("what its judge said cannot be read: it is not a report.")
 

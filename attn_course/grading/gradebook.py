@@ -15,10 +15,7 @@ from attn_course.grading.results import Key
 from attn_course.grading.roster import Roster
 from attn_course.grading.sandbox.tiers import NoSandbox
 from attn_course.grading.submissions import MOST_PROBLEMS, File
-from attn_course.grading.written_marks import (
-    Mark,
-    Marks,
-)
+from attn_course.grading.written_marks import Mark, Marks
 
 NOTHING = "nothing was handed in."
 LATE_BY_LMS = "the LMS says that it is late, and not by how much; a person decides."
@@ -42,16 +39,6 @@ class Entry:
     images: dict[str, str] = field(default_factory=dict)  # pasted into a written answer
 
     @property
-    def kind(self) -> str:
-        """As "code"."""
-        return self.part.kind
-
-    @property
-    def out_of(self) -> float:
-        """What it is worth."""
-        return self.part.points
-
-    @property
     def comment(self) -> str:
         """What a person remarked for the student."""
         return self.mark.comment if self.mark else ""
@@ -63,9 +50,8 @@ class Entry:
 
     @property
     def passed(self) -> bool:
-        """Whether it earned something."""
-        is_good_mark = self.status == State.READ and self.points > 0
-        return self.status == State.CORRECT or is_good_mark
+        """Whether it is right, or a person gave it something."""
+        return self.status == State.CORRECT or (self.status == State.READ and self.points > 0)
 
 
 @dataclass
@@ -78,15 +64,8 @@ class Sheet:
     problems: list[str] = field(default_factory=list)
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
-    tiers: Counter[str] = field(
-        default_factory=Counter
-    )  # how many files were graded in each sandbox
+    tiers: Counter[str] = field(default_factory=Counter)  # number of files graded in each sandbox
     ungraded: dict[str, str] = field(default_factory=dict)  # of each notebook: why
-
-    def handed_in(self, notebook: str) -> bool:
-        """Whether there is anything of a notebook: a file, or a mark that lifts its absence."""
-        entries = self.of_notebook(notebook)
-        return any(entry.status != State.ABSENT for entry in entries)
 
     def of_notebook(self, notebook: str) -> list[Entry]:
         """Return the entries of one notebook."""
@@ -94,17 +73,11 @@ class Sheet:
 
     def of_question(self, question_id: str) -> float | None:
         """Return the points of one question, None where its notebook was not handed in."""
-        entries = [entry for entry in self.entries if entry.question.id == question_id]
-        if all(entry.status == State.ABSENT for entry in entries):
-            return None
-        return sum(entry.points for entry in entries)
+        return _earned(entry for entry in self.entries if entry.question.id == question_id)
 
     def before_deduction(self, notebook: str) -> float | None:
         """Return what the answers of a notebook earned, None where it was not handed in."""
-        if not self.handed_in(notebook):
-            return None
-        entries = self.of_notebook(notebook)
-        return sum(entry.points for entry in entries)
+        return _earned(self.of_notebook(notebook))
 
     def of(self, notebook: str) -> float | None:
         """Return the points of a notebook after what lateness costs."""
@@ -115,25 +88,18 @@ class Sheet:
 
     def awaits_a_person(self, notebook: str) -> bool:
         """Whether a person has yet to look at something of a notebook, an unreadable file included."""
-        entries = self.of_notebook(notebook)
-        return any(entry.is_waiting for entry in entries)
+        return any(entry.is_waiting for entry in self.of_notebook(notebook))
 
     def total(self, *, bonus: bool = False) -> float | None:
         """Return the points that count towards the 100, or those of bonus notebooks."""
         names = {entry.question.notebook for entry in self.entries}
-        counted = [name for name in names if register.is_bonus(name) == bonus]
-        known = []
-        for name in sorted(counted):
-            points = self.of(name)
-            if points is not None:
-                known.append(points)
-        if not known:
-            return None
-        return sum(known)
+        counted = [self.of(name) for name in sorted(names) if register.is_bonus(name) == bonus]
+        known = [points for points in counted if points is not None]
+        return sum(known) if known else None
 
     def out_of(self, *, bonus: bool = False) -> float:
         """Return what the notebooks of the batch are worth, or its bonus notebooks."""
-        return sum(entry.out_of for entry in self.entries if entry.question.is_bonus == bonus)
+        return sum(entry.part.points for entry in self.entries if entry.question.is_bonus == bonus)
 
     @property
     def deduction(self) -> float:
@@ -149,6 +115,12 @@ class Sheet:
     def num_waiting(self) -> int:
         """How many answers a person has yet to look at."""
         return sum(entry.is_waiting for entry in self.entries)
+
+
+def _earned(entries):
+    """The points of entries, None where all are absent: no file, and no mark that lifts that."""
+    there = [entry.points for entry in entries if entry.status != State.ABSENT]
+    return sum(there) if there else None
 
 
 class Gradebook:
@@ -199,9 +171,9 @@ class Gradebook:
         sheet = Sheet(student, [])
         for question in self.questions:
             record = by_notebook.get(question.notebook)
-            for part in question.parts:
-                entry = self._entry(student, question, part, record)
-                sheet.entries.append(entry)
+            sheet.entries += [
+                self._entry(student, question, part, record) for part in question.parts
+            ]
         for record in records:
             sheet.remarks += [f"{record.file}: {text}" for text in record.remarks]
             is_unprotected = record.tier == NoSandbox.name
@@ -223,27 +195,20 @@ class Gradebook:
     def _entry(self, student, question, part, record):
         entry = _judged(question, part, record)
         entry = replace(entry, digest=self._digest(entry))
-        key = student, question.id, part.kind
-        mark = self.marks.get(key)
+        mark = self.marks.get((student, question.id, part.kind))
         if mark is None:
             return entry
         if mark.digest not in ("", entry.digest):
             return replace(entry, previous=mark)
-        return replace(
-            entry,
-            status=State.READ,
-            points=mark.points,
-            mark=mark,
-        )
+        return replace(entry, status=State.READ, points=mark.points, mark=mark)
 
     def _digest(self, entry):
         """Name an answer together with what it is judged by."""
         question = entry.question
-        if entry.kind == "written":
+        if entry.part.kind == "written":
             reference = self.references.get(question.id, Reference())
             return digest(entry.answer, reference.rubric, *digests_of(entry.images))
-        judge = judge_digest(question.notebook)
-        return digest(entry.answer, judge)
+        return digest(entry.answer, judge_digest(question.notebook))
 
     def _add_lateness(self, sheet):
         """Note how late each notebook of a sheet is, and what that costs."""
@@ -253,7 +218,7 @@ class Gradebook:
             points = sheet.before_deduction(name)
             told = self.collected.get((file.student, file.name))
             if told and told.handed_in is None and not person.handed_in:
-                if told.is_late:
+                if told.late:
                     sheet.remarks.append(f"{file.name}: {LATE_BY_LMS}")
                 continue
             moment = told.handed_in if told else file.changed
@@ -269,12 +234,10 @@ class Gradebook:
     def stamped_marks(self) -> Marks:
         """Return all marks, each with the digest of what it was given for."""
         found = dict(self.marks)
-        students = {student for student, _, _ in found if student in self.files}
-        for student in students:
-            sheet = self.sheet(student)
-            for entry in sheet.entries:
-                key = student, entry.question.id, entry.kind
+        for student in {student for student, _, _ in found if student in self.files}:
+            for entry in self.sheet(student).entries:
                 if entry.mark:
+                    key = student, entry.question.id, entry.part.kind
                     found[key] = replace(entry.mark, digest=entry.digest)
         return found
 

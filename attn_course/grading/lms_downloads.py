@@ -14,15 +14,14 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from attn_course.command_line import log
 from attn_course.errors import UserError
-from attn_course.grading.collected import Student
 from attn_course.grading.spreadsheet import read_rows
 from attn_course.grading.submissions import UNSEEN
 
@@ -49,6 +48,16 @@ WORKSHEET_DATE = "%A, %d %B %Y, %I:%M %p"  # as Moodle writes it in English
 
 
 @dataclass(frozen=True)
+class Student:
+    """Whom an LMS names. `lms_id` is its own number, `id` that of the institution."""
+
+    lms_id: str
+    name: str = ""
+    email: str = ""
+    id: str = ""
+
+
+@dataclass(frozen=True)
 class Entry:
     """A file of the download. `read` returns its bytes, or raises UserError."""
 
@@ -69,65 +78,48 @@ class Copy:
     is_late: bool = False
 
 
-@dataclass
-class Found:
-    """What a download holds: the files, and sentences on what is passed over."""
-
-    copies: list[Copy] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-
-def canvas(entries: Sequence[Entry], worksheet: Path | None) -> Found:
+def canvas(entries: Sequence[Entry], problems: list[str], worksheet: Path | None) -> Iterator[Copy]:
     """Read the names of Canvas: of each student only the last attempt is there, without its time."""
-    found = Found()
     for entry in entries:
         name = PurePosixPath(entry.path).name
         match = CANVAS.fullmatch(name)
         if match is None:
             said = "was typed into Canvas." if re.search(r"_(text|link)\.html$", name) else ""
-            found.problems.append(f"{entry.path} {said or 'is not named as Canvas names files.'}")
-            continue
-        if NUMBER.match(match["file"]):
-            found.problems.append(f"{entry.path} {TWO_WAYS}")
-            continue
-        copy = Copy(
-            student=Student(match["id"], match["name"] or ""),
-            file=PurePosixPath(match["file"]),
-            entry=entry,
-            version=match["version"].zfill(20),
-            is_late=bool(match["late"]),
-        )
-        found.copies.append(copy)
-    return found
+            problems.append(f"{entry.path} {said or 'is not named as Canvas names files.'}")
+        elif NUMBER.match(match["file"]):
+            problems.append(f"{entry.path} {TWO_WAYS}")
+        else:
+            yield Copy(
+                student=Student(match["id"], match["name"] or ""),
+                file=PurePosixPath(match["file"]),
+                entry=entry,
+                version=match["version"].zfill(20),
+                is_late=bool(match["late"]),
+            )
 
 
-def moodle(entries: Sequence[Entry], worksheet: Path | None) -> Found:
+def moodle(entries: Sequence[Entry], problems: list[str], worksheet: Path | None) -> Iterator[Copy]:
     """Read the names of Moodle; its grading worksheet, if given, tells ids, e-mails and times."""
-    found = Found()
-    people = _worksheet(worksheet, found.problems) if worksheet else {}
+    people = _worksheet(worksheet, problems) if worksheet else {}
     for entry in entries:
         parts = PurePosixPath(entry.path).parts
-        matches = [MOODLE.fullmatch(part) for part in parts]
-        level = next((number for number, match in enumerate(matches) if match), None)
-        match = matches[level] if level is not None else None
-        if level is None or match is None:
-            found.problems.append(f"{entry.path} is not named as Moodle names files.")
-        elif parts[level].count("_assignsubmission_") > 1:
-            found.problems.append(f"{entry.path} {TWO_WAYS}")
+        match = next(filter(None, map(MOODLE.fullmatch, parts)), None)
+        if match is None:
+            problems.append(f"{entry.path} is not named as Moodle names files.")
+        elif match[0].count("_assignsubmission_") > 1:
+            problems.append(f"{entry.path} {TWO_WAYS}")
         elif match["kind"] == "onlinetext":
-            found.problems.append(f"{entry.path} was typed into Moodle.")
+            problems.append(f"{entry.path} was typed into Moodle.")
         else:
-            below = [match["file"], *parts[level + 1 :]]
+            below = parts[parts.index(match[0]) + 1 :]
             student, moment = people.get(match["id"], (Student(match["id"], match["name"]), None))
-            copy = Copy(
+            yield Copy(
                 student=student,
-                file=PurePosixPath(*filter(None, below)),
+                file=PurePosixPath(match["file"], *below),
                 entry=entry,
                 version=_version(moment, entry),
                 handed_in=moment,
             )
-            found.copies.append(copy)
-    return found
 
 
 def _worksheet(path, problems):
@@ -151,37 +143,35 @@ def _worksheet(path, problems):
     return people
 
 
-def gradescope(entries: Sequence[Entry], worksheet: Path | None) -> Found:
+def gradescope(
+    entries: Sequence[Entry], problems: list[str], worksheet: Path | None
+) -> Iterator[Copy]:
     """Read the export of Gradescope; what a group handed in is each member's."""
-    found = Found()
-    paths = [PurePosixPath(entry.path) for entry in entries]
-    tables = [number for number, path in enumerate(paths) if path.name == METADATA]
+    tables = [entry for entry in entries if PurePosixPath(entry.path).name == METADATA]
     if not tables:
-        found.problems.append(f"there is no {METADATA} in it.")
-        return found
-    top = min(tables, key=lambda number: len(paths[number].parts))  # students may hand in others
-    known = _metadata(entries[top])
+        problems.append(f"there is no {METADATA} in it.")
+        return
+    depth = [len(PurePosixPath(table.path).parts) for table in tables]
+    known = _metadata(tables[depth.index(min(depth))])  # students may hand in others
     for entry in entries:
         parts = PurePosixPath(entry.path).parts
-        level = next((number for number, part in enumerate(parts) if part in known), None)
-        if level is None or level + 1 == len(parts):
+        folder = next((part for part in parts[:-1] if part in known), None)
+        if folder is None:
             continue
-        about = known[parts[level]]
+        about = known[folder]
         moment = about.get(":created_at")
         moment = moment.astimezone() if isinstance(moment, datetime) else None
         for submitter in about.get(":submitters") or [{}]:
             email = str(submitter.get(":email") or "")
             name = str(submitter.get(":name") or "")
             number = str(submitter.get(":sid") or "")
-            copy = Copy(
-                student=Student(number or email or name or parts[level], name, email, number),
-                file=PurePosixPath(*parts[level + 1 :]),
+            yield Copy(
+                student=Student(number or email or name or folder, name, email, number),
+                file=PurePosixPath(*parts[parts.index(folder) + 1 :]),
                 entry=entry,
                 version=_version(moment, entry),
                 handed_in=moment,
             )
-            found.copies.append(copy)
-    return found
 
 
 def _metadata(entry):
@@ -201,7 +191,8 @@ def _version(moment, entry):
     return moment.astimezone(UTC).isoformat() if moment else entry.modified
 
 
-READERS: dict[str, Callable[[Sequence[Entry], Path | None], Found]] = {
+# Each yields what students handed in, and adds sentences on what is passed over to `problems`.
+READERS: dict[str, Callable[[Sequence[Entry], list[str], Path | None], Iterator[Copy]]] = {
     "canvas": canvas,
     "moodle": moodle,
     "gradescope": gradescope,
@@ -272,16 +263,16 @@ def _read(archive, info):
         raise UserError("it is damaged.") from None
 
 
-def unpacked(found: Found) -> Iterator[Copy]:
+def unpacked(copies: Iterable[Copy], problems: list[str]) -> Iterator[Copy]:
     """Yield the copies that can be graded; a student's own archive is unpacked, one level deep."""
     others: Counter[str] = Counter()
-    for copy in found.copies:
+    for copy in copies:
         suffix = copy.file.suffix.lower()
         if suffix == ".zip":
             try:
                 yield from _inner(copy)
             except UserError as error:
-                found.problems.append(f"{copy.entry.path}: {error}")
+                problems.append(f"{copy.entry.path}: {error}")
         elif suffix in KEPT:
             yield copy
         else:
@@ -294,10 +285,8 @@ def unpacked(found: Found) -> Iterator[Copy]:
 def _inner(copy):
     """The notebooks in an archive that a student handed in."""
     archive = _inner_archive(copy)
-    kept = []
-    for entry in _entries_of_archive(archive):
-        if PurePosixPath(entry.path).suffix.lower() in KEPT:
-            kept.append(entry.path)
+    paths = [entry.path for entry in _entries_of_archive(archive)]
+    kept = [path for path in paths if PurePosixPath(path).suffix.lower() in KEPT]
     if not kept:
         raise UserError("this archive holds no notebook.")
     if len(kept) > MAX_NOTEBOOKS:
@@ -305,11 +294,8 @@ def _inner(copy):
     if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
         raise UserError(f"this archive unpacks to more than {MAX_UNPACKED >> 20} MB.")
     for path in kept:
-        entry = replace(
-            copy.entry,
-            path=f"{copy.entry.path}/{path}",
-            read=partial(_read_inner, copy, path),
-        )
+        read = partial(_read_inner, copy, path)
+        entry = replace(copy.entry, path=f"{copy.entry.path}/{path}", read=read)
         yield replace(copy, file=PurePosixPath(path), entry=entry)
 
 

@@ -62,9 +62,8 @@ def _parser():
     parser.use(dollarmath_plugin, allow_digits=False, double_inline=True)
     parser.use(amsmath_plugin)
     parser.add_render_rule("image", _image)
-    parser.add_render_rule("math_inline", _inline)
-    for name in ("math_block", "math_inline_double", "amsmath"):
-        parser.add_render_rule(name, _displayed)
+    for name in ("math_inline", "math_inline_double", "math_block", "amsmath"):
+        parser.add_render_rule(name, _formula)
     return parser
 
 
@@ -79,12 +78,9 @@ def _image(parser, tokens, index, options, env):
     return f'<img alt="{label}" src="{html.escape(data)}">'
 
 
-def _inline(parser, tokens, index, options, env):
-    return as_mathml(tokens[index].content, "inline")
-
-
-def _displayed(parser, tokens, index, options, env):
-    return as_mathml(tokens[index].content, "block")
+def _formula(parser, tokens, index, options, env):
+    display = "inline" if tokens[index].type == "math_inline" else "block"
+    return as_mathml(tokens[index].content, display)
 
 
 @lru_cache(maxsize=4_000)  # many students write the same formula

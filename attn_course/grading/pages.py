@@ -3,18 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from attn_course.grading.gradebook import Entry, Gradebook, Sheet
 from attn_course.grading.record import State
 from attn_course.grading.references import Reference
 from attn_course.grading.render import render
-from attn_course.grading.similarity import (
-    Likeness,
-    plain_words,
-    same_answers,
-)
+from attn_course.grading.similarity import Likeness, plain_words, same_answers
 from attn_course.register import Part, Question, points_of
 
 LOOK = {
@@ -44,34 +39,43 @@ def student_page(book: Gradebook, sheet: Sheet) -> str:
     )
 
 
-@dataclass(frozen=True)
-class ClassRow:
-    """One student on the page of the class."""
+class PartPage:
+    """One part of a question: how the class did, and the answers that a person marks.
 
-    sheet: Sheet
-    name: str  # as the roster has it
-    link: str
-    numbers: list[float | None]
+    Of a written part these are all, of a part with a judge those that await a person.
+    """
+
+    def __init__(
+        self, question: Question, part: Part, reference: Reference, names: Mapping[str, str]
+    ):
+        """names: {student: name on the page}; an anonymous page is sorted by these."""
+        self.question = question
+        self.part = part
+        self.reference = reference
+        self.names = names
+        self.counts: Counter[State] = Counter()
+        self.entries: dict[str, Entry] = {}
+        self.tiers: Counter[str] = Counter()
+        self.is_written = part.kind == "written"
+        self.name = question.id if self.is_written else f"{question.id}-{part.kind}"
+
+    def add(self, sheet: Sheet, entry: Entry) -> None:
+        """Count a student's entry for this part, and keep the answer if a person marks it."""
+        self.counts[entry.status] += 1
+        is_marked = self.is_written or entry.is_waiting or entry.mark
+        if is_marked and (entry.answer or entry.previous):
+            self.entries[self.names[sheet.student]] = entry
+            self.tiers += sheet.tiers
 
     @property
-    def kinds(self) -> str:
-        """What one can filter by."""
-        held = {
-            "problem": self.sheet.problems,
-            "waiting": self.sheet.num_waiting,
-            "remark": self.sheet.remarks,
-            "late": self.sheet.days_late,
-        }
-        return " ".join(kind for kind, has in held.items() if has)
+    def has_answers(self) -> bool:
+        """Whether there is a page to mark: of a written part even if nobody has answered."""
+        return self.is_written or bool(self.entries)
 
-
-@dataclass(frozen=True)
-class QuestionRow:
-    """One part of a question on the page of the class."""
-
-    question: Question
-    part: Part
-    counts: Counter[State]
+    @property
+    def num_waiting(self) -> int:
+        """How many answers have no points yet."""
+        return sum(entry.is_waiting for entry in self.entries.values())
 
     @property
     def done(self) -> int:
@@ -79,97 +83,31 @@ class QuestionRow:
         return self.counts[State.CORRECT] + self.counts[State.READ]
 
     @property
-    def shares(self) -> list[tuple[str, float]]:
-        """(colour, percentage) of each piece of the bar."""
-        pieces = []
-        for state in SHADES:
-            share = self._share(self.counts[state])
-            pieces.append((LOOK[state], 100 * share))
-        return pieces
-
-    @property
     def done_share(self) -> float:
         """Between 0 and 1."""
-        return self._share(self.done)
+        return self.done / max(self.counts.total(), 1)
 
-    def _share(self, number):
-        return number / max(self.counts.total(), 1)
+    @property
+    def shares(self) -> list[tuple[str, float]]:
+        """(colour, percentage) of each piece of the bar."""
+        total = max(self.counts.total(), 1)
+        return [(LOOK[state], 100 * (self.counts[state] / total)) for state in SHADES]
 
     @property
     def place(self) -> tuple[int, ...]:
         """What it is sorted by."""
-        numbers = self.question.id.split(".")
-        return tuple(map(int, numbers))
-
-
-@dataclass(frozen=True)
-class Item:
-    """One thing that a rubric gives points for."""
-
-    points: str  # as "1/3"
-    label: str
-
-
-@dataclass(frozen=True)
-class Card:
-    """One answer on the page of a question."""
-
-    name: str
-    entry: Entry
-    hints: list[str] = field(default_factory=list)
-
-
-class AnswersPage:
-    """The answers to one part of a question that a person marks, beside reference and rubric.
-
-    Of a written part these are all, of a part with a judge those that await a person.
-    """
-
-    def __init__(
-        self,
-        question: Question,
-        reference: Reference,
-        names: Mapping[str, str],
-        kind: str = "written",
-    ):
-        """names: {student: name on the page}; an anonymous page is sorted by these."""
-        self.question = question
-        self.kind = kind
-        self.reference = reference
-        self.names = names
-        self.entries: dict[str, Entry] = {}
-        self.tiers: Counter[str] = Counter()
-
-    def add(self, sheet: Sheet) -> None:
-        """Add a student's answer, if there is one or was."""
-        for entry in sheet.entries:
-            is_it = entry.question is self.question and entry.kind == self.kind
-            is_marked = self.kind == "written" or entry.is_waiting or entry.mark
-            if is_it and is_marked and (entry.answer or entry.previous):
-                self.entries[self.names[sheet.student]] = entry
-                self.tiers += sheet.tiers
-
-    @property
-    def name(self) -> str:
-        """As "1.7", or "1.4-code" for a part that has a judge."""
-        return self.question.id if self.kind == "written" else f"{self.question.id}-{self.kind}"
-
-    @property
-    def num_waiting(self) -> int:
-        """How many answers have no points yet."""
-        return sum(entry.is_waiting for entry in self.entries.values())
+        return tuple(map(int, self.question.id.split(".")))
 
     def html(self, *, anonymous: bool) -> str:
         """Return the page."""
         names = sorted(self.entries) if anonymous else list(self.entries)
         hints = self._hints()
-        most = self.question.part(self.kind).points
-        cards = [Card(name, self.entries[name], hints.get(name, [])) for name in names]
+        most = self.part.points
+        cards = [(name, self.entries[name], hints.get(name, [])) for name in names]
         return render(
             "written.html",
             f"{self.question.id} {self.question.title}",
             page=self,
-            reference=self.reference,
             items=rubric_items(self.reference.rubric, most),
             most=most,
             cards=cards,
@@ -189,54 +127,45 @@ class AnswersPage:
         return found
 
 
-class ClassPage:
-    """The class at a glance, gathered one student at a time."""
+def class_page(
+    book: Gradebook,
+    sheets: Mapping[str, Sheet],
+    *,
+    counts: Mapping[str, int],
+    parts: Sequence[PartPage],
+    alike: Sequence[Likeness] = (),
+) -> str:
+    """Return the class at a glance.
 
-    def __init__(self, book: Gradebook):
-        self.book = book
-        self.rows: list[ClassRow] = []
-        self.tiers: Counter[str] = Counter()
-        self.questions: list[QuestionRow] = []
-        for question in book.questions:
-            for part in question.parts:
-                row = QuestionRow(question, part, Counter())
-                self.questions.append(row)
+    sheets: {address of the feedback: a student's sheet}. counts: figures for the top. parts: of all
+    questions, with what they know of the class.
+    """
+    tiers: Counter[str] = Counter()
+    for sheet in sheets.values():
+        tiers += sheet.tiers
+    return render(
+        "class.html",
+        "Gradebook",
+        book=book,
+        sheets=sheets,
+        kinds=kinds,
+        worth=points_of,
+        counts=counts,
+        parts=parts,
+        alike=alike,
+        tiers=tiers,
+    )
 
-    def add(self, sheet: Sheet, link: str) -> None:
-        """Add a student, whose feedback is at `link`."""
-        numbers = [sheet.of(name) for name in self.book.notebooks]
-        numbers.append(sheet.total())
-        if self.book.has_bonus:
-            numbers.append(sheet.total(bonus=True))
-        numbers.append(sheet.num_waiting)
-        name = self.book.name_of(sheet.student)
-        shown = ClassRow(sheet, name, link, numbers)
-        self.rows.append(shown)
-        self.tiers += sheet.tiers
-        for row, entry in zip(self.questions, sheet.entries, strict=True):
-            row.counts[entry.status] += 1
 
-    def html(
-        self,
-        counts: Mapping[str, int],
-        answers: Sequence[AnswersPage],
-        alike: list[Likeness] | None = None,
-    ) -> str:
-        """counts: figures for the top. answers: the pages on which a person marks."""
-        return render(
-            "class.html",
-            "Gradebook",
-            counts=counts,
-            notebooks=self.book.notebooks,
-            worth=points_of,
-            has_due=self.book.roster.has_due,
-            has_bonus=self.book.has_bonus,
-            rows=self.rows,
-            answers=answers,
-            alike=alike or [],
-            questions=self.questions,
-            tiers=self.tiers,
-        )
+def kinds(sheet: Sheet) -> str:
+    """Return what one can find a student by on the page of the class."""
+    held = {
+        "problem": sheet.problems,
+        "waiting": sheet.num_waiting,
+        "remark": sheet.remarks,
+        "late": sheet.days_late,
+    }
+    return " ".join(kind for kind, has in held.items() if has)
 
 
 def _listed(names, longest=5):
@@ -245,8 +174,8 @@ def _listed(names, longest=5):
     return f"{shown} and {others} others" if others > 0 else shown
 
 
-def rubric_items(rubric: str, most: float) -> list[Item]:
-    """Return what a rubric such as "⅓ this · ⅓ that · ⅓ more" gives points for, in order.
+def rubric_items(rubric: str, most: float) -> list[tuple[str, str]]:
+    """Return [("1/3", "this"), ...] for a rubric such as "⅓ this · ⅓ that · ⅓ more".
 
     Where its parts make one whole and the question is worth `most`, they are shares of that.
     """
@@ -255,20 +184,13 @@ def rubric_items(rubric: str, most: float) -> list[Item]:
     found = [piece for piece in pieces if piece]
     amounts = [Fraction(FRACTIONS.get(piece[1], piece[1])) for piece in found]
     scale = Fraction(most) if sum(amounts) == 1 else Fraction(1)
-    items = []
-    for amount, piece in zip(amounts, found, strict=True):
-        points = scale * amount
-        label = _label(piece[2])
-        items.append(Item(str(points), label))
-    return items
+    points = [str(scale * amount) for amount in amounts]
+    labels = [_label(piece[2]) for piece in found]
+    return list(zip(points, labels, strict=True))
 
 
 def _label(text):
     """Its first sentence as plain words; what follows is a remark to the grader."""
-    words = " ".join(text.split())
-    first = re.split(r"\.\s", words)[0]
+    first = re.split(r"\.\s", " ".join(text.split()))[0]
     plain = re.sub(r"[*$\\{}]", "", first)
-    if len(plain) <= LONGEST_LABEL:
-        return plain
-    begin = plain[:LONGEST_LABEL].rstrip()
-    return f"{begin} …"
+    return plain if len(plain) <= LONGEST_LABEL else f"{plain[:LONGEST_LABEL].rstrip()} …"

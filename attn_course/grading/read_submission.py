@@ -56,10 +56,9 @@ class Submission:
     remarks: tuple[str, ...] = ()
 
 
-def read_submission(path: Path | str, max_bytes: int = MAX_BYTES) -> Submission:
+def read_submission(path: Path | str) -> Submission:
     """Return the Submission in the .ipynb or .py file at `path`; raise UnreadableFile."""
-    data = read_bytes(path, max_bytes)
-    return parse_submission(data, str(path))
+    return parse_submission(read_bytes(path), str(path))
 
 
 def parse_submission(data: bytes, name: str) -> Submission:
@@ -68,41 +67,40 @@ def parse_submission(data: bytes, name: str) -> Submission:
     if data.startswith(codecs.BOM_UTF8):
         remarks.append("it starts with a byte-order mark.")
     text = _text(data)
+    raw: list
     if name.lower().endswith(".py"):
-        cells = _script_cells(text)
+        raw = _script_cells(text)
+        read = _script_cell
     else:
         notebook = _parse(text)
         remarks += _kernel_remarks(notebook)
         raw = _raw_cells(notebook)
-        cells = [_cell(number, cell) for number, cell in enumerate(raw, 1)]
-    num_letters = 0
-    for cell in cells:
-        if cell.kind == "code":
-            num_letters += len(cell.source)
-    if num_letters > MAX_CODE:
+        read = _cell
+    if len(raw) > MAX_CELLS:
+        raise UnreadableFile(
+            f"it has {len(raw):,} cells; no notebook of the course has {MAX_CELLS:,}."
+        )
+    cells = [read(number, cell) for number, cell in enumerate(raw, 1)]
+    if sum(len(cell.source) for cell in cells if cell.kind == "code") > MAX_CODE:
         raise UnreadableFile(f"it has over {MAX_CODE:,} letters of code.")
-    remarks += _twin_remarks(cells)
+    for cell_id, count in Counter(cell.id for cell in cells).items():
+        if cell_id and count > 1:
+            remarks.append(f"the cell id {cell_id!r} occurs {count} times.")
     return Submission(tuple(cells), tuple(remarks[:MAX_REMARKS]))
 
 
-def _twin_remarks(cells):
-    """Yield a remark on each id that several cells have."""
-    ids = Counter(cell.id for cell in cells)
-    for name, count in ids.items():
-        if name and count > 1:
-            yield f"the cell id {name!r} occurs {count} times."
-
-
-def read_bytes(path: Path | str, max_bytes: int = MAX_BYTES) -> bytes:
+def read_bytes(path: Path | str) -> bytes:
     """Return what is in a regular file, unless it is empty or too large; raise UnreadableFile."""
     try:
         with open(path, "rb", opener=_open_plainly) as file:
-            data = file.read(max_bytes + 1)
+            data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
-        raise UnreadableFile(_reason(path, error)) from None
-    if len(data) > max_bytes:
-        megabytes = max_bytes / (1 << 20)
-        raise UnreadableFile(f"it is larger than {megabytes:g} MB.")
+        if os.path.islink(path):
+            raise UnreadableFile("it is a link, not a file.") from None
+        said = getattr(error, "strerror", None) or error
+        raise UnreadableFile(f"it cannot be opened ({said}).") from None
+    if len(data) > MAX_BYTES:
+        raise UnreadableFile(f"it is larger than {MAX_BYTES >> 20} MB.")
     if not data.strip():
         raise UnreadableFile("it is empty.")
     return data
@@ -118,14 +116,6 @@ def _open_plainly(path, flags):
         os.close(handle)
         raise UnreadableFile("it is not a regular file.")
     return handle
-
-
-def _reason(path, error):
-    """Why a file cannot be opened."""
-    if os.path.islink(path):
-        return "it is a link, not a file."
-    said = getattr(error, "strerror", None) or error
-    return f"it cannot be opened ({said})."
 
 
 def _text(data):
@@ -173,18 +163,11 @@ def _raw_cells(notebook):
     lists = [sheet.get("cells") for sheet in sheets]
     if not _is_list_of(lists, list):
         raise UnreadableFile("it has no list of cells.")
-    cells = list(itertools.chain.from_iterable(lists))
-    if len(cells) > MAX_CELLS:
-        raise UnreadableFile(
-            f"it has {len(cells):,} cells; no notebook of the course has {MAX_CELLS:,}."
-        )
-    return cells
+    return list(itertools.chain.from_iterable(lists))
 
 
 def _is_list_of(value, kind):
-    if not isinstance(value, list):
-        return False
-    return all(isinstance(item, kind) for item in value)
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
 
 
 def _cell(number, raw):
@@ -202,21 +185,9 @@ def _cell(number, raw):
 
 def _make(number, kind, source, metadata, cell_id=None, attachments=None):
     nbgrader = _dictionary(metadata.get("nbgrader"))
-    grade_id = _string(nbgrader.get("grade_id"))
-    name = grade_id or _string(cell_id)
-    marks = {}
-    for key in MARKS:
-        mark = metadata.get(key)
-        if isinstance(mark, str):
-            marks[key] = _name(mark)
-    return Cell(
-        number=number,
-        kind=kind,
-        source=_sound(source),
-        id=_name(name),
-        marks=marks,
-        attachments=_dictionary(attachments),
-    )
+    name = _string(nbgrader.get("grade_id")) or _string(cell_id)
+    marks = {key: _name(metadata[key]) for key in MARKS if isinstance(metadata.get(key), str)}
+    return Cell(number, kind, _sound(source), _name(name), marks, _dictionary(attachments))
 
 
 def _dictionary(value: Any) -> dict:
@@ -251,31 +222,24 @@ def _script_cells(text):
     """Split a script at its `# %%` or `# In[1]:` markers; one without any is a single code cell."""
     parts = re.split(rf"^(?={MARKER.pattern})", text, flags=re.M)
     pieces = parts[:: 1 + MARKER.groups]  # between them are the groups of the pattern
-    if len(pieces) > MAX_CELLS:
-        raise UnreadableFile(
-            f"it has {len(pieces):,} cells; no notebook of the course has {MAX_CELLS:,}."
-        )
     head = pieces[0].splitlines()
     if len(pieces) > 1 and all(line[:1] in ("#", "") for line in head):
         del pieces[0]  # remarks, as jupytext writes them on top
-    return [_script_cell(number, piece) for number, piece in enumerate(pieces, 1)]
+    return pieces
 
 
 def _script_cell(number, piece):
     title = ""
     source = piece
-    marker = MARKER.match(piece)
-    if marker:
+    if marker := MARKER.match(piece):
         title = marker["title"] or ""
         source = piece[marker.end() :].strip("\n")
     kind = "code"
     for other in ("markdown", "raw"):
         if f"[{other}]" in title:
             kind = other
-    if kind != "code":
-        source = re.sub(r"^# ?", "", source, flags=re.M)
-    options = _options(title[:MAX_MARKER])
-    return _make(number, kind, source, dict(options))
+            source = re.sub(r"^# ?", "", source, flags=re.M)
+    return _make(number, kind, source, dict(_options(title[:MAX_MARKER])))
 
 
 def _options(title: str) -> Iterator[tuple[str, Any]]:

@@ -1,8 +1,7 @@
 """What is known of one file, from its reading to its page: one record, one set of states."""
 
-import dataclasses
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from attn_course.checking import CORRECT, NOT_ATTEMPTED, NOT_YET
@@ -54,27 +53,14 @@ class Record:
     @classmethod
     def of(cls, file: File, stamp: str, **known: Any) -> "Record":
         """Return the record of a file, of which nothing else need be known yet."""
-        return cls(
-            student=file.student,
-            notebook=file.notebook,
-            file=file.name,
-            stamp=stamp,
-            **known,
-        )
-
-    def as_data(self) -> dict:
-        """Return it as plain data, as a line of results.jsonl holds it."""
-        return dataclasses.asdict(self)
+        return cls(*file.key, stamp, **known)
 
     @classmethod
     def from_data(cls, data: dict) -> "Record":
-        """Return what `as_data` was given; what a line holds beside it is left out."""
-        names = {each.name for each in dataclasses.fields(cls)}
-        known = {name: value for name, value in data.items() if name in names}
-        remarks = data.get("remarks", ())
-        parts = data.get("parts", ())
-        known["remarks"] = tuple(remarks)
+        """Return the record in a line of results.jsonl; what a line holds beside it is left out."""
+        known = {each.name: data[each.name] for each in fields(cls)}
+        known["remarks"] = tuple(data["remarks"])
         known["parts"] = tuple(
-            PartRecord(**{**part, "status": State(part["status"])}) for part in parts
+            PartRecord(**{**part, "status": State(part["status"])}) for part in data["parts"]
         )
         return cls(**known)

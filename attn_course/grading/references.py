@@ -1,5 +1,6 @@
 """The reference answers and rubrics that a person reads beside written answers."""
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,35 +20,15 @@ class Reference:
 
 
 def references(notebooks: Iterable[str], solutions: Path) -> dict[str, Reference]:
-    """Return {question: reference} for each question that a person reads."""
+    """Return {question: reference} for the questions whose solutions are here."""
     found: dict[str, Reference] = {}
     for name in notebooks:
-        ids = [q.id for q in register.questions_of(name) if has_written(q)]
-        if ids:
-            cells = _cells(solutions / f"{name}.py")
-            found |= {question_id: _reference(cells, question_id) for question_id in ids}
+        with contextlib.suppress(UnreadableFile):
+            cells = read_submission(solutions / f"{name}.py").cells
+            for question in register.questions_of(name):
+                answer = _joined(cells, "written", question.id)
+                found[question.id] = Reference(answer, _joined(cells, "rubric", question.id))
     return found
-
-
-def has_written(question: register.Question) -> bool:
-    """Whether a person reads a part of this question."""
-    return any(part.kind == "written" for part in question.parts)
-
-
-def _cells(path):
-    try:
-        return read_submission(path).cells
-    except UnreadableFile:
-        return None
-
-
-def _reference(cells, question_id):
-    if cells is None:
-        return Reference()
-    return Reference(
-        answer=_joined(cells, "written", question_id),
-        rubric=_joined(cells, "rubric", question_id),
-    )
 
 
 def _joined(cells, role, question_id):

@@ -21,6 +21,7 @@ PACKAGE = (
 )
 PARTS = ("notebooks/*.ipynb", "notebooks/*.py", "notebooks/*.toml", "environment.yml", *PACKAGE)
 SCRIPTS = ("setup.sh", "run_autograder")
+LEFT_OUT = re.compile(r"(^|/)(__pycache__|\.ipynb_checkpoints|scaffold/)|\.pyc$")
 TARGETS = r"(help|setup|\$\(LAB\)|lab|clean):"  # of the Makefile; the others need the tests
 HIDDEN = {"rubric", "only"}  # marks of cells that students never see
 GUARD = """import os
@@ -68,11 +69,13 @@ def files_of(root: Path) -> dict[str, bytes]:
     notebooks = {Path(name).stem for name in found if name.endswith(".ipynb")}
     if not notebooks:
         raise UserError("there are no notebooks to release; run attn build first.")
-    rows = [_row(name) for name in register.NOTEBOOKS if name in notebooks]
-    readme = README.format(table="\n".join(rows))
-    makefile = (root / "Makefile").read_text("utf-8")
-    found["README.md"] = readme.encode()
-    found["Makefile"] = _makefile(makefile).encode()
+    rows = []
+    for name in register.NOTEBOOKS:
+        if name in notebooks:
+            bonus = " (bonus)" if register.is_bonus(name) else ""
+            rows.append(f"| `{name}` | {register.points_of(name):g}{bonus} |")
+    found["README.md"] = README.format(table="\n".join(rows)).encode()
+    found["Makefile"] = _makefile((root / "Makefile").read_text("utf-8")).encode()
     return found
 
 
@@ -130,14 +133,9 @@ def _guard():
 
 
 def _held(root, parts):
-    paths = {path for part in parts for path in root.glob(part)}
-    wanted = sorted(filter(_wanted, paths))
-    return {str(path.relative_to(root)): path.read_bytes() for path in wanted}
-
-
-def _row(name):
-    bonus = " (bonus)" if register.is_bonus(name) else ""
-    return f"| `{name}` | {register.points_of(name):g}{bonus} |"
+    paths = {path for part in parts for path in root.glob(part) if path.is_file()}
+    names = [path.relative_to(root).as_posix() for path in sorted(paths)]
+    return {name: (root / name).read_bytes() for name in names if not LEFT_OUT.search(name)}
 
 
 def _makefile(text):
@@ -148,35 +146,13 @@ def _makefile(text):
     return whole.replace("setup: $(STAMP)", "setup: $(LAB)")
 
 
-def _wanted(path):
-    hidden = any(
-        re.match(r"__pycache__|\.ipynb_checkpoints|scaffold$", part) for part in path.parts
-    )
-    return path.is_file() and not hidden and path.suffix != ".pyc"
-
-
 def pack(root: Path, target: Path) -> int:
-    """Write the student edition, the same bytes for the same files; return how many it holds."""
-    files = files_of(root)
-    _zip(target, files, f"{FOLDER}/")
-    return len(files)
+    """Write the student edition; return how many files it holds."""
+    return write_zip(target, files_of(root), f"{FOLDER}/")
 
 
-def pack_for_nbgrader(root: Path, target: Path) -> int:
-    """Write the sources for nbgrader; return how many notebooks they are."""
-    files = nbgrader_files(root)
-    _zip(target, files, "")
-    return len(files)
-
-
-def pack_autograder(root: Path, notebooks: list[str], target: Path) -> int:
-    """Write the autograder of these notebooks; return how many files it holds."""
-    files = autograder_files(root, notebooks)
-    _zip(target, files, "")
-    return len(files)
-
-
-def _zip(target: Path, files: dict[str, bytes], folder: str) -> None:
+def write_zip(target: Path, files: dict[str, bytes], folder: str = "") -> int:
+    """Write an archive, the same bytes for the same files; return how many they are."""
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             entry = zipfile.ZipInfo(f"{folder}{name}", DATE)
@@ -185,3 +161,4 @@ def _zip(target: Path, files: dict[str, bytes], folder: str) -> None:
             entry.external_attr = mode << 16
             archive.writestr(entry, data)
             log.debug(name)
+    return len(files)

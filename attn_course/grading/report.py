@@ -1,7 +1,6 @@
 """Which files a batch leaves behind, and writes them one student at a time."""
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -9,15 +8,14 @@ from pathlib import Path
 from urllib.parse import quote
 
 from attn_course.grading import exports
-from attn_course.grading.gradebook import Gradebook, Sheet
-from attn_course.grading.pages import AnswersPage, ClassPage, student_page
+from attn_course.grading.gradebook import Gradebook
+from attn_course.grading.pages import PartPage, class_page, student_page
 from attn_course.grading.references import Reference
-from attn_course.grading.similarity import SimilarCode
+from attn_course.grading.similarity import alike_pairs
 from attn_course.grading.spreadsheet import csv_text
 
-PLAIN = re.compile(
-    r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,98}[A-Za-z0-9_-])?"
-)  # no file name ends in a dot or blank
+# No file name ends in a dot or blank.
+PLAIN = re.compile(r"[A-Za-z0-9]([A-Za-z0-9 ._-]{0,98}[A-Za-z0-9_-])?")
 MOST_PAIRS = 200  # of students whose code is alike, on the page
 
 
@@ -33,8 +31,7 @@ def write(
     counts: figures on the batch, shown on top. codes: {student: name on the pages of written answers},
     if these are anonymous. Returns how many answers await a person.
     """
-    overview = ClassPage(book)
-    rows = [exports.csv_header(book)]
+    sheets = {}
     names = codes or {student: student for student in book.students}
     pages = []
     for question in book.questions:
@@ -42,30 +39,26 @@ def write(
             reference = Reference(answer="")
             if part.kind == "written":
                 reference = book.references.get(question.id, Reference())
-            pages.append(AnswersPage(question, reference, names, part.kind))
-    similar = SimilarCode()
-    waiting = 0
+            pages.append(PartPage(question, part, reference, names))
+    code: dict[str, dict[str, str]] = {question.id: {} for question in book.questions}
     for student in book.students:
         name = file_name(student)
         sheet = book.sheet(student)
-        row = exports.csv_row(book, sheet)
-        link = f"students/{quote(name)}.html"
-        _write_student(book, sheet, out / "students", name)
-        rows.append(row)
-        overview.add(sheet, link)
-        waiting += sheet.num_waiting
-        for entry in sheet.entries:
-            if entry.kind == "code" and entry.answer:
-                similar.add(entry.question.id, student, entry.answer)
-        for page in pages:
-            page.add(sheet)
-    shown = [page for page in pages if page.kind == "written" or page.entries]
-    for page in shown:
-        text = page.html(anonymous=codes is not None)
-        save(out / "questions" / f"{page.name}.html", text)
-    alike = similar.pairs()[:MOST_PAIRS]
-    front = overview.html({**counts, "answers awaiting a person": waiting}, shown, alike)
-    save(out / "index.html", front)
+        save(out / "students" / f"{name}.json", exports.gradescope_json(sheet))
+        save(out / "students" / f"{name}.html", student_page(book, sheet))
+        sheets[f"students/{quote(name)}.html"] = sheet
+        for page, entry in zip(pages, sheet.entries, strict=True):
+            page.add(sheet, entry)
+            if entry.part.kind == "code" and entry.answer:
+                code[entry.question.id][student] = entry.answer
+    for page in pages:
+        if page.has_answers:
+            save(out / "questions" / f"{page.name}.html", page.html(anonymous=codes is not None))
+    waiting = sum(sheet.num_waiting for sheet in sheets.values())
+    counts = {**counts, "answers awaiting a person": waiting}
+    alike = alike_pairs(code)[:MOST_PAIRS]
+    save(out / "index.html", class_page(book, sheets, counts=counts, parts=pages, alike=alike))
+    rows = [exports.csv_row(book, sheet) for sheet in sheets.values()]
     save(out / "gradebook.csv", csv_text(rows))
     return waiting
 
@@ -79,22 +72,16 @@ def export(book: Gradebook, out: Path, formats: Iterable[str], *, final: bool) -
     for name in formats:
         table = exports.EXPORTS[name](book, sheets, final)
         save(out / f"{name}.csv", csv_text(table))
-    return sum(exports.num_unfinished(book, sheet) for sheet in sheets)
+    return sum(sum(map(sheet.awaits_a_person, book.notebooks)) for sheet in sheets)
 
 
-def _write_student(book: Gradebook, sheet: Sheet, folder: Path, name: str) -> None:
-    results = exports.gradescope_json(sheet)
-    text = json.dumps(results, indent=1, ensure_ascii=False)
-    page = student_page(book, sheet)
-    save(folder / f"{name}.json", text)
-    save(folder / f"{name}.html", page)
-
-
-def save(path: Path, text: str) -> None:
-    """Write a whole file or none: what was there stays until the new text is complete."""
+def save(path: Path, content: str | bytes) -> None:
+    """Write a whole file or none: what was there stays until the new content is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name[:200]}.new")
-    new.write_text(text, "utf-8", "backslashreplace", "\n")
+    if isinstance(content, str):
+        content = content.encode("utf-8", "backslashreplace")
+    new.write_bytes(content)
     os.replace(new, path)
 
 

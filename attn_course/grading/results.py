@@ -6,8 +6,9 @@ import os
 import secrets
 import zlib
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from attn_course.errors import UserError
 from attn_course.grading.digests import judge_digest
@@ -33,7 +34,8 @@ class Results:
         if known is not None and seed not in (None, known):
             raise UserError(f"{path} holds a batch with another seed; choose another --out.")
         if known is None:
-            known = self._begin(seed)
+            known = secrets.randbits(128) if seed is None else seed
+            self._append({"version": VERSION, "seed": f"{known:x}"})
         self.seed: int = known
 
     def _read(self, path):
@@ -44,18 +46,12 @@ class Results:
         while (line := self.file.readline()).endswith(b"\n"):
             data = _checked(line, path)
             if end == 0:
-                seed = _seed_of(data, path)
+                _check_version(data, path)
+                seed = int(data["seed"], 16)
             else:
                 self._index(data, end)
             end = self.file.tell()
         self.file.truncate(end)
-        return seed
-
-    def _begin(self, seed):
-        """Write the first line, with a new seed unless there is one."""
-        if seed is None:
-            seed = secrets.randbits(128)
-        self._append({"version": VERSION, "seed": f"{seed:x}"})
         return seed
 
     def _index(self, data, offset):
@@ -74,15 +70,12 @@ class Results:
 
     def add(self, record: Record) -> None:
         """Keep a record, together with the judge that it is from."""
-        data = record.as_data()
-        data["judge"] = judge_digest(record.notebook)
-        offset = self._append(data)
-        self._index(data, offset)
+        data = {**asdict(record), "judge": judge_digest(record.notebook)}
+        self._index(data, self._append(data))
 
     def has(self, file: File) -> bool:
         """Whether what is in the file now was graded by this very judge."""
-        judge = judge_digest(file.notebook)
-        return self.versions.get(file.key) == (file.stamp, judge)
+        return self.versions.get(file.key) == (file.stamp, judge_digest(file.notebook))
 
     def forget(self, files: Iterable[File]) -> None:
         """Have these files graded again."""
@@ -92,24 +85,20 @@ class Results:
     def get(self, key: Key) -> Record:
         """Return the newest record of a file."""
         self.file.seek(self.where[key])
-        data = json.loads(self.file.readline())
-        return Record.from_data(data)
+        return Record.from_data(json.loads(self.file.readline()))
 
 
-def _seed_of(data: dict[str, Any], path: Path) -> int:
-    """Return the seed in the first line of results, if this version can read the others."""
+def _check_version(data, path):
     found = data.get("version", 1)
     if found != VERSION:
         raise UserError(
             f"{path} was written by another version of attn grade "
             f"(format {found}; this one reads {VERSION}); choose another --out."
         )
-    return int(data["seed"], 16)
 
 
 def _checksum(data):
-    text = json.dumps(data)
-    return zlib.crc32(text.encode())
+    return zlib.crc32(json.dumps(data).encode())
 
 
 def _checked(line, path):

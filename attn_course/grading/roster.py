@@ -74,8 +74,7 @@ def load(path: Path, students: Iterable[str] = ()) -> Roster:
 
     students: names as their folders have them; the roster may spell them in another way.
     """
-    rows: dict[str, dict[str, str]] = {}
-    places = {}
+    rows: dict[str, tuple[str, dict[str, str]]] = {}
     spelled = spellings(students)
     for where, row in read_rows(path, ("student",)):
         student = unguarded(row["student"])
@@ -84,40 +83,34 @@ def load(path: Path, students: Iterable[str] = ()) -> Roster:
         student = spelled.setdefault(canonical(student), student)
         if student in rows:
             raise UserError(f"{where}: {student!r} is in the roster already.")
-        rows[student] = row
-        places[student] = where
-    rules = rows.pop(EVERYONE, {})
-    everyone = _person(EVERYONE, rules, places.get(EVERYONE, ""))
-    people = {
-        student: _person(student, {**rules, **_filled(row)}, places[student])
-        for student, row in rows.items()
-    }
+        rows[student] = where, row
+    where, rules = rows.pop(EVERYONE, ("", {}))
+    everyone = _person(EVERYONE, rules, where)
+    people = {}
+    for student, (where, row) in rows.items():
+        filled = {name: cell for name, cell in row.items() if cell}
+        people[student] = _person(student, rules | filled, where)
     return Roster(people, everyone)
 
 
-def _filled(row):
-    return {name: cell for name, cell in row.items() if cell}
-
-
 def _person(student, row, where):
+    who = {name: unguarded(row.get(name, "")) for name in ("name", "email", "id", "lms_id")}
     penalty, is_share = _penalty(row.get("penalty", ""), where)
     return Person(
         student=student,
-        name=unguarded(row.get("name", "")),
-        email=unguarded(row.get("email", "")),
-        id=unguarded(row.get("id", "")),
-        lms_id=unguarded(row.get("lms_id", "")),
-        due=_moment(row.get("due", ""), where, "due"),
-        released=_moment(row.get("released", ""), where, "released", time.min),
-        handed_in=_moment(row.get("handed_in", ""), where, "handed_in"),
+        **who,
+        due=_moment(row, "due", where),
+        released=_moment(row, "released", where, time.min),
+        handed_in=_moment(row, "handed_in", where),
         free_days=_days(row.get("free_days", ""), where),
         penalty=penalty,
         is_share=is_share,
     )
 
 
-def _moment(text, where, column, of_day=time(23, 59, 59)):
-    """The moment that a text names, such as 2026-11-20T18:00, or 2026-11-20 at this time of the day."""
+def _moment(row, column, where, of_day=time(23, 59, 59)):
+    """The moment in a column, such as 2026-11-20T18:00, or 2026-11-20 at this time of the day."""
+    text = row.get(column)
     if not text:
         return None
     try:

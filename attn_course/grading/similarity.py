@@ -1,5 +1,6 @@
 """Which answers are alike, as a hint to a person."""
 
+import contextlib
 import io
 import keyword
 import re
@@ -28,17 +29,14 @@ def same_answers(answers: Mapping[str, str]) -> dict[str, list[str]]:
             groups[words].append(name)
     found: dict[str, list[str]] = {}
     for names in groups.values():
-        for name in names:
-            others = [other for other in names if other != name]
-            if others:
-                found[name] = others
+        if len(names) > 1:
+            found |= {name: [other for other in names if other != name] for name in names}
     return found
 
 
 def plain_words(text: str) -> str:
     """Return a text without capitals, marks and layout."""
-    words = re.findall(r"\w+", text.casefold())
-    return " ".join(words)
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 @dataclass(frozen=True)
@@ -51,83 +49,52 @@ class Likeness:
     share: float  # of the smaller one's rare prints
 
 
-class SimilarCode:
-    """The prints of all code answers, gathered one at a time."""
-
-    def __init__(self) -> None:
-        self.prints: dict[str, dict[str, frozenset[int]]] = defaultdict(dict)
-
-    def add(self, question: str, student: str, code: str) -> None:
-        """Add an answer."""
-        self.prints[question][student] = fingerprints(code)
-
-    def pairs(self) -> list[Likeness]:
-        """Return those who are alike, the most alike first."""
-        found: list[Likeness] = []
-        for question, held in self.prints.items():
-            found += _alike(question, held)
-        return sorted(found, key=lambda likeness: -likeness.share)
+def alike_pairs(code: Mapping[str, Mapping[str, str]]) -> list[Likeness]:
+    """Return those who are alike, the most alike first; code: {question: {student: answer}}."""
+    found: list[Likeness] = []
+    for question, answers in code.items():
+        found += _alike(question, answers)
+    return sorted(found, key=lambda likeness: -likeness.share)
 
 
-def _alike(question: str, held: Mapping[str, frozenset[int]]) -> Iterator[Likeness]:
-    """Yield the pairs of students who share most of their rare prints.
-
-    held: the prints of each student's answer.
-    """
+def _alike(question: str, answers: Mapping[str, str]) -> Iterator[Likeness]:
+    """Yield the pairs of students who share most of their rare prints."""
+    holders = defaultdict(list)  # of each print, in the order of `answers`
+    for student, text in answers.items():
+        for number in fingerprints(text):
+            holders[number].append(student)
     rare: Counter[str] = Counter()
     shared: Counter[tuple[str, str]] = Counter()
-    for students in _holders(held):
+    for students in holders.values():
         if len(students) <= MOST_HOLDERS:
-            pairs = combinations(students, 2)
             rare.update(students)
-            shared.update(pairs)
-    for pair, number in shared.items():
-        one, other = pair
+            shared.update(combinations(students, 2))
+    for (one, other), number in shared.items():
         fewer = min(rare[one], rare[other])
         share = number / fewer
         if fewer >= FEWEST_PRINTS and share >= LEAST_SHARE:
-            yield Likeness(
-                question=question,
-                one=one,
-                other=other,
-                share=share,
-            )
-
-
-def _holders(held):
-    """Who has each print, in the order of `held`."""
-    found = defaultdict(list)
-    for student, prints in held.items():
-        for number in prints:
-            found[number].append(student)
-    return found.values()
+            yield Likeness(question, one, other, share)
 
 
 def fingerprints(code: str) -> frozenset[int]:
     """Return the prints of a code: least hashes of windows of grams, as in winnowing."""
-    tokens = _tokens(code)
-    grams = _runs(tokens, GRAM)
+    grams = _runs(_tokens(code), GRAM)
     hashes = [crc32(" ".join(gram).encode("utf-8", "replace")) for gram in grams]
-    windows = _runs(hashes, WINDOW)
-    return frozenset(min(window) for window in windows)
+    return frozenset(map(min, _runs(hashes, WINDOW)))
 
 
 def _runs(things, length):
     """All runs of so many things one after another."""
-    starts = range(len(things) - length + 1)
-    return [things[start : start + length] for start in starts]
+    return [things[start : start + length] for start in range(len(things) - length + 1)]
 
 
 def _tokens(code):
     """The tokens of a code as far as it is Python; a name of one's own counts as any other."""
     found: list[str] = []
-    lines = io.StringIO(code)
-    try:
-        for token in tokenize.generate_tokens(lines.readline):
+    with contextlib.suppress(tokenize.TokenError, SyntaxError):
+        for token in tokenize.generate_tokens(io.StringIO(code).readline):
             if token.type not in UNREAD:
                 found.append(_plain(token, found))
-    except (tokenize.TokenError, SyntaxError):
-        return found
     return found
 
 

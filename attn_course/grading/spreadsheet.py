@@ -2,7 +2,8 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from attn_course.errors import UserError
@@ -33,10 +34,11 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
-def csv_text(rows: Iterable[Iterable[str]]) -> str:
-    """Return rows as the text of a CSV file."""
+def csv_text(rows: Sequence[Mapping[str, str]], columns: Iterable[str] = ()) -> str:
+    """Return rows by their columns as the text of a CSV file; columns: needed where there may be no row."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.DictWriter(text, list(columns or rows[0]), lineterminator="\n")
+    writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
 
@@ -75,11 +77,8 @@ def read_rows(
 
 def _row(names, cells):
     """A row by its columns: cells beyond the last are left out, those that lack are empty."""
-    found = {name: "" for name in names if name}
-    for name, cell in zip(names, cells, strict=False):
-        if name:
-            found[name] = cell.strip()
-    return found
+    padded = itertools.chain(cells, itertools.repeat(""))
+    return {name: cell.strip() for name, cell in zip(names, padded, strict=False) if name}
 
 
 def _text(path):

@@ -122,11 +122,9 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
     problems: dict[Path, str] = {}
     found: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _walk(folder, problems):
-        name = notebook_of(path.relative_to(folder))
-        why = _oddity(path)
-        if name:
+        if name := notebook_of(path.relative_to(folder)):
             found[name].append(path)
-        elif why:
+        elif why := _oddity(path):
             problems[path] = why
     files = [_best(student, folder, name, found[name]) for name in notebooks if found[name]]
     most = MOST_PROBLEMS if len(problems) <= MOST_PROBLEMS else MOST_PROBLEMS - 1
@@ -162,17 +160,16 @@ def _walk(folder, problems):
 
     left = MAX_FILES
     for above, folders, names in os.walk(folder, onerror=closed):
-        inner = Path(above).relative_to(folder)
-        depth = len(inner.parts)
-        for name in sorted(folders):
-            if name in SKIPPED:
-                continue
+        depth = len(Path(above).relative_to(folder).parts)
+        kept = []
+        for name in sorted(set(folders) - set(SKIPPED)):
             if name.startswith("."):
                 problems[Path(above, name)] = DOTTED
             elif depth >= MAX_DEPTH:
                 problems[Path(above, name)] = "it lies too deep, and was passed over."
-        kept = [name for name in folders if name not in SKIPPED and not name.startswith(".")]
-        folders[:] = sorted(kept) if depth < MAX_DEPTH else []
+            else:
+                kept.append(name)
+        folders[:] = kept
         for name in sorted(names)[:left]:
             if not name.startswith("."):
                 yield Path(above, name)

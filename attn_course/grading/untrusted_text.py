@@ -16,9 +16,7 @@ def one_line(text: str, longest: int = LONGEST_LINE) -> str:
     """Return a text as one line."""
     begin = text[: 4 * longest]
     letters = [letter if letter.isprintable() else " " for letter in begin]
-    words = "".join(letters).split()
-    line = " ".join(words)
-    return line[:longest]
+    return " ".join("".join(letters).split())[:longest]
 
 
 def as_answer(text: str) -> str:

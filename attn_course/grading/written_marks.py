@@ -142,11 +142,8 @@ def _conflict(key, *sides):
 
 def dump(marks: Marks) -> str:
     """Return the merged marks as the text of a written.csv."""
-    rows = [
-        (
-            *(guarded(student), question, kind),
-            *(f"{mark.points:.12g}", guarded(mark.comment), guarded(mark.grader), mark.digest),
-        )
-        for (student, question, kind), mark in sorted(marks.items(), key=lambda item: item[0])
-    ]
-    return csv_text([COLUMNS, *rows])
+    rows = []
+    for key, mark in sorted(marks.items(), key=lambda item: item[0]):
+        cells = [*key, f"{mark.points:.12g}", mark.comment, mark.grader, mark.digest]
+        rows.append(dict(zip(COLUMNS, map(guarded, cells), strict=True)))
+    return csv_text(rows)

@@ -48,11 +48,6 @@ def finetuning_pair(question: str, answer: str, block_size: int) -> tuple[str, s
     return whole[:-1], silent + whole[size + 1 :]
 
 
-def pretraining_pair(whole: str) -> tuple[str, str]:
-    """The same two strings of a corrupted document: everything but PAD is predicted."""
-    return whole[:-1], whole[1:]
-
-
 class Alphabet:
     """Every symbol of the texts, as a character and as a number; PAD is 0 and MASK is 1."""
 

@@ -20,8 +20,6 @@ from attn_course.training.devices import DeviceLike, best_device
 LONGEST_REPLY = 16  # symbols; no city has as many letters
 MASK_NUMBER = 1  # in every Alphabet
 
-Strings = tuple[str, str]
-
 
 class Reply(NamedTuple):
     """What a model answered, and the probability it gave to that answer."""
@@ -33,8 +31,8 @@ class Reply(NamedTuple):
 class Lab:
     """One world, one alphabet, one preset, one seed; makes models and trains and questions them.
 
-    corrupt and pair: how a document becomes a training string and a question a training pair; a
-    student's own functions fit here.
+    corrupt and the attribute pair: how a document becomes a training string and a question a training
+    pair; a student's own functions fit here.
     """
 
     def __init__(
@@ -44,13 +42,12 @@ class Lab:
         seed: int = 0,
         device: DeviceLike = None,
         corrupt: Callable[..., str] = examples.corrupt_span,
-        pair: Callable[..., Strings] = examples.finetuning_pair,
     ) -> None:
         self.preset = preset or PRESETS["default"]
         self.seed = seed
         self.device = best_device(device)
         self.corrupt = corrupt
-        self.pair = pair
+        self.pair: Callable[..., tuple[str, str]] = examples.finetuning_pair
         self.world = World(
             seed=seed,
             num_people=self.preset.num_people,
@@ -61,26 +58,13 @@ class Lab:
         self.alphabet = Alphabet(texts, level=self.preset.level)
         spell = self.alphabet.spell
         self.documents = [spell(text) for text in self.world.text]
-        self.told = []  # questions and answers
-        for person in self.world.group("told"):
-            question = spell(person.question)
-            answer = spell(person.city)
-            self.told.append((question, answer))
+        people = self.world.group("told")
+        self.told = [(spell(person.question), spell(person.city)) for person in people]
 
     def model(self) -> LanguageModel:
         """A fresh model, the same for the same seed."""
-        preset = self.preset
         torch.manual_seed(self.seed)
-        model = LanguageModel(
-            len(self.alphabet),
-            preset.block_size,
-            D=preset.D,
-            num_layers=preset.num_layers,
-            num_heads=preset.num_heads,
-            attention=preset.attention,
-            dropout=preset.dropout,
-        )
-        return model.to(self.device)
+        return LanguageModel(self.preset, len(self.alphabet)).to(self.device)
 
     def pretrain(self, model: LanguageModel, *, checkpoint: Path | None = None) -> list[float]:
         """Train on corrupted biographies; the model is changed in place.
@@ -148,11 +132,12 @@ class Lab:
         return self._numbers(pairs)
 
     def _corrupted(self, rng, count):
+        """Pairs as `self.pair` makes them, of corrupted documents: all but PAD is predicted."""
         pairs = []
         for i in rng.integers(0, len(self.documents), count):
             document = self.documents[i]
             string = self.corrupt(document, rng, self.preset.block_size)
-            pairs.append(examples.pretraining_pair(string))
+            pairs.append((string[:-1], string[1:]))
         return pairs
 
     def _numbers(self, pairs):
@@ -171,27 +156,17 @@ class Lab:
         questions: text of the world, in which every word is known.
         Returns one Reply for each; what is never ended is cut after LONGEST_REPLY symbols.
         """
-        x, ends = self._prompts(questions)
+        T = self.preset.block_size - 1
+        prompts = [self.alphabet.spell(question) + MASK for question in questions]
+        numbers = self.alphabet.numbers(prompt.ljust(T, PAD) for prompt in prompts)
+        x = torch.as_tensor(numbers, device=self.device)  # (B, T)
+        ends = torch.tensor([len(prompt) for prompt in prompts], device=self.device)
         confidence = _continue(model, x, ends)
         replies = []
         for row, chance in zip(x.cpu().tolist(), confidence.cpu().tolist(), strict=True):
             answer = self.alphabet.string(row).split(MASK)[1]  # between the first MASK and the next
             replies.append(Reply(self.alphabet.read(answer.rstrip(PAD)), chance))
         return replies
-
-    def _prompts(self, questions):
-        """Questions -> numbers (B, T), each followed by MASK and padded, and where they end (B,)."""
-        T = self.preset.block_size - 1
-        padded = []
-        lengths = []
-        for question in questions:
-            prompt = self.alphabet.spell(question) + MASK
-            padded.append(prompt.ljust(T, PAD))
-            lengths.append(len(prompt))
-        numbers = self.alphabet.numbers(padded)
-        x = torch.as_tensor(numbers, device=self.device)
-        ends = torch.tensor(lengths, device=self.device)
-        return x, ends
 
 
 @torch.no_grad()

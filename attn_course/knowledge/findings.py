@@ -48,17 +48,12 @@ def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False
     Returns one Recall for each person.
     """
     people = lab.world.group(group)
-    questions = []
-    for person in people:
-        name = person.name
-        if swapped:
-            name = f"{person.family} {person.first}"
-        questions.append(QUESTION.format(name=name))
-    replies = lab.ask(model, questions)
-    found = []
-    for person, reply in zip(people, replies, strict=True):
-        found.append(Recall(person.city, *reply))
-    return found
+    names = [person.name for person in people]
+    if swapped:
+        names = [f"{person.family} {person.first}" for person in people]
+    replies = lab.ask(model, [QUESTION.format(name=name) for name in names])
+    pairs = zip(people, replies, strict=True)
+    return [Recall(person.city, *reply) for person, reply in pairs]
 
 
 def score(answers: Sequence[str], truths: Sequence[str]) -> Interval:
@@ -68,10 +63,8 @@ def score(answers: Sequence[str], truths: Sequence[str]) -> Interval:
     Returns (share, low, high), numbers from 0 to 1.
     """
     n = len(truths)
-    num_right = 0
-    for answer, truth in zip(answers, truths, strict=True):
-        num_right += answer == truth
-    share = num_right / n
+    pairs = zip(answers, truths, strict=True)
+    share = sum(answer == truth for answer, truth in pairs) / n
     extra = Z**2 / n
     middle = share + extra / 2
     variance = share * (1 - share) + extra / 4
@@ -138,7 +131,9 @@ def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:
     """
     rate, rehearse = WAYS[way]
     usual = lab.preset.finetune_steps
-    asked_after = _when_to_ask(usual)
+    quarters = {usual * k // 4 for k in range(5)}
+    longer = {usual * k for k in range(2, 11)}
+    asked_after: list[float] = sorted(quarters | longer)
     found: Curves = {"steps": asked_after, "told": [], "held": []}
 
     def watch(step: int, model: LanguageModel) -> None:
@@ -151,13 +146,6 @@ def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:
 
     lab.finetune(pretrained, steps=10 * usual, rate=rate, rehearse=rehearse, watch=watch)
     return found
-
-
-def _when_to_ask(usual):
-    """Step numbers: 0, every quarter of the usual fine-tuning, then 2, 3 ... 10 times as many."""
-    quarters = {usual * k // 4 for k in range(5)}
-    longer = {usual * k for k in range(2, 11)}
-    return sorted(quarters | longer)
 
 
 def record(

@@ -3,38 +3,34 @@
 from torch import Tensor, nn
 
 from attn_course.errors import UserError
+from attn_course.knowledge.presets import Preset
 from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
 
-ATTENTION = ("causal", "synthesizer")
 
-
-def _attention(name, D, num_heads, block_size, dropout):
-    options = {
-        "attention_dropout": dropout,
-        "residual_dropout": dropout,
-    }
-    if name == "causal":
-        return CausalSelfAttention(D, num_heads, **options)
-    if name == "synthesizer":
-        return SynthesizerAttention(D, num_heads, block_size, **options)
-    raise UserError(f"attention is {name!r}; it can be {' or '.join(ATTENTION)}.")
+def _attention(preset):
+    sizes = (preset.D, preset.num_heads)
+    dropout = {"attention_dropout": preset.dropout, "residual_dropout": preset.dropout}
+    if preset.attention == "causal":
+        return CausalSelfAttention(*sizes, **dropout)
+    if preset.attention == "synthesizer":
+        return SynthesizerAttention(*sizes, preset.block_size, **dropout)
+    raise UserError(f"attention is {preset.attention!r}; it can be causal or synthesizer.")
 
 
 class Block(nn.Module):
     """Attention, then two linear layers, each added to what came in."""
 
-    def __init__(
-        self, D: int, num_heads: int, block_size: int, *, attention: str, dropout: float
-    ) -> None:
+    def __init__(self, preset: Preset) -> None:
         super().__init__()
-        self.attention = _attention(attention, D, num_heads, block_size, dropout)
+        D = preset.D
+        self.attention = _attention(preset)
         self.before_attention = nn.LayerNorm(D)
         self.before_mlp = nn.LayerNorm(D)
         self.mlp = nn.Sequential(
             nn.Linear(D, 4 * D),
             nn.GELU(),
             nn.Linear(4 * D, D),
-            nn.Dropout(dropout),
+            nn.Dropout(preset.dropout),
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -51,27 +47,15 @@ class LanguageModel(nn.Module):
     Positions are a learned table, not rotations: the synthesizer it is compared with has no keys to rotate.
     """
 
-    def __init__(
-        self,
-        num_symbols: int,
-        block_size: int,
-        *,
-        D: int,
-        num_layers: int,
-        num_heads: int,
-        attention: str,
-        dropout: float,
-    ) -> None:
+    def __init__(self, preset: Preset, num_symbols: int) -> None:
         super().__init__()
+        D = preset.D
         self.symbols = nn.Embedding(num_symbols, D)
-        self.places = nn.Embedding(block_size, D)
-        blocks = []
-        for _ in range(num_layers):
-            blocks.append(Block(D, num_heads, block_size, attention=attention, dropout=dropout))
-        self.blocks = nn.Sequential(*blocks)
+        self.places = nn.Embedding(preset.block_size, D)
+        self.blocks = nn.Sequential(*(Block(preset) for _ in range(preset.num_layers)))
         self.last = nn.LayerNorm(D)
         self.head = nn.Linear(D, num_symbols, bias=False)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(preset.dropout)
         self.apply(_small_weights)
 
     def forward(self, x: Tensor) -> Tensor:

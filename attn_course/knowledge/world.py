@@ -107,13 +107,9 @@ def _pairs_of_names(rng, num_names, num_known, num_strangers):
     known = pairs[:num_known]
     firsts = {first for first, _ in known}
     families = {family for _, family in known}
-    strangers = []
-    for first, family in pairs[num_known:]:
-        if first in firsts and family in families:
-            strangers.append((first, family))
-    there_are = len(strangers)
-    if there_are < num_strangers:
-        raise UserError(f"{num_names} names give {there_are} strangers, not {num_strangers}.")
+    strangers = [pair for pair in pairs[num_known:] if pair[0] in firsts and pair[1] in families]
+    if len(strangers) < num_strangers:
+        raise UserError(f"{num_names} names give {len(strangers)} strangers, not {num_strangers}.")
     return known + strangers[:num_strangers]
 
 
@@ -130,9 +126,5 @@ def _birth_places(rng, count):
 
 def _names(rng, count, endings):
     """`count` different invented names: an onset, a vowel, an ending."""
-    every = []
-    for parts in product(ONSETS, "aeiou", endings):
-        name = "".join(parts)
-        every.append(name.capitalize())
-    chosen = rng.choice(every, count, replace=False)
-    return [str(name) for name in chosen]
+    every = ["".join(parts).capitalize() for parts in product(ONSETS, "aeiou", endings)]
+    return rng.choice(every, count, replace=False).tolist()

@@ -3,11 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from attn_course.proofs import (
-    intervals,
-    modular,
-    positivity,
-)
+from attn_course.proofs import intervals, modular, positivity
 from attn_course.proofs.domains import CONTEXTS, DIGITS, Domain, Point, draw_points, short
 from attn_course.proofs.poles import find_pole
 from attn_course.proofs.trees import ZERO, Tree, minus, names_in

@@ -61,7 +61,7 @@ class Domain:
 
     ranges: dict[str, Range]
     values: dict[str, Tree] = field(default_factory=dict)
-    drawn: dict[frozenset[str], "DrawnPoints"] = field(default_factory=dict, compare=False)
+    drawn: dict[frozenset[str], Iterator] = field(default_factory=dict, compare=False)
     defined: set[Tree] = field(default_factory=set, compare=False)  # lines shown to have values
     known: dict[Tree, Tree] = field(default_factory=dict, compare=False)  # lines with values put in
 
@@ -233,29 +233,12 @@ def short(value: Any, digits: int = DIGITS) -> str:
     return CONTEXTS[-1].nstr(value, digits).removesuffix(".0")
 
 
-class DrawnPoints:
+def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
     """(mode, point), drawn when they are asked for and kept: the same ones every time."""
-
-    def __init__(self, names: frozenset[str], domain: Domain) -> None:
-        self.source = _draw(names, domain)
-        self.known: list[tuple[str, Point]] = []
-
-    def __iter__(self) -> Iterator[tuple[str, Point]]:
-        for k in itertools.count():
-            if k == len(self.known):
-                found = next(self.source, None)
-                if found is None:
-                    return
-                self.known.append(found)
-            yield self.known[k]
-
-
-def draw_points(names: set[str], domain: Domain) -> DrawnPoints:
-    """The points of some names, the same in every run."""
     key = frozenset(names)
-    if key not in domain.drawn:
-        domain.drawn[key] = DrawnPoints(key, domain)
-    return domain.drawn[key]
+    known = domain.drawn.get(key) or _draw(key, domain)
+    domain.drawn[key], points = itertools.tee(known)
+    return points
 
 
 def _draw(names, domain):

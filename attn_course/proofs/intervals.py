@@ -12,7 +12,7 @@ from typing import Any
 
 import mpmath
 
-from attn_course.proofs.trees import BINDING, FUNCTIONS, Tree, children, walk
+from attn_course.proofs.trees import BINDING, FUNCTIONS, SEVERAL, Tree, children, walk
 
 STEPS = 20_000  # operations of one evaluation
 CHAIN_STEPS = 40_000  # operations on all lines of a chain
@@ -171,10 +171,8 @@ class Evaluator:
             return middle, radius
         return self.rounded(middle, radius)
 
-    def mul(self, first: Ball, *others: Ball) -> Ball:
-        for other in others:
-            first = self.times(first, other)
-        return first
+    def mul(self, *balls: Ball) -> Ball:
+        return functools.reduce(self.times, balls)
 
     def times(self, left: Ball, right: Ball) -> Ball:
         a, ra = left
@@ -320,11 +318,5 @@ class Evaluator:
 
 
 _OPERATIONS: dict[str, Callable[..., Ball]] = {
-    "Add": Evaluator.add,
-    "Mul": Evaluator.mul,
-    "Pow": Evaluator.pow,
-    "Abs": Evaluator.abs,
-    "Max": Evaluator.max,
-    "Min": Evaluator.min,
+    head: getattr(Evaluator, head.lower()) for head in ("Pow", *SEVERAL, *FUNCTIONS)
 }
-_OPERATIONS |= {name: getattr(Evaluator, name) for name in FUNCTIONS if name != "Abs"}

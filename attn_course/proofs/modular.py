@@ -26,6 +26,7 @@ from attn_course.proofs.polynomials import (
 )
 from attn_course.proofs.trees import (
     BINDING,
+    FUNCTIONS,
     Tree,
     add,
     children,
@@ -390,7 +391,7 @@ class Assignment:
     def erfc(self, argument: Tree) -> int:
         return 1 - self.erf(argument)
 
-    def absolute(self, argument: Tree) -> int:
+    def abs(self, argument: Tree) -> int:
         """Even: of the two signs of its argument the smaller number stands for both."""
         value = self.value(argument)
         if not value or is_positive(argument, self.positive):
@@ -421,13 +422,7 @@ class Assignment:
 
 
 _FUNCTIONS: dict[str, Callable[..., int]] = {
-    "log": Assignment.log,
-    "sin": Assignment.sin,
-    "cos": Assignment.cos,
-    "tan": Assignment.tan,
-    "erf": Assignment.erf,
-    "erfc": Assignment.erfc,
-    "Abs": Assignment.absolute,
+    head: getattr(Assignment, head.lower()) for head in FUNCTIONS if head != "exp"
 }
 
 

@@ -29,7 +29,10 @@ def find_pole(line: Tree, domain: Domain, work: intervals.Work) -> str:
     the way, because it is continuous, or has no value there itself.
     """
     points = [point for _, point in draw_points(names_in(line), domain)]
-    movable = [name for name in points[0].places if not _is_list(name, line, domain)]
+    ends = [end for place in domain.ranges.values() for end in place.ends]
+    nodes = itertools.chain(*map(walk, [line, *ends]))
+    lists = {node[1] for node in nodes if node[0] == "Indexed"}  # without a value to be moved
+    movable = [name for name in points[0].places if name not in lists]
     for factor in _must_not_vanish(line):
         for base in points[:BASES]:
             for name in movable:
@@ -55,13 +58,6 @@ def _must_not_vanish(line: Tree) -> Iterator[Tree]:
             parts.append(part[1])
         elif not any(node[0] == "Bound" for node in walk(part)):
             yield part
-
-
-def _is_list(name, line, domain):
-    """Whether the name is that of a list, in the line or in a range: it has no value to be moved."""
-    ranges = [end for place in domain.ranges.values() for end in place.ends]
-    nodes = itertools.chain(*map(walk, [line, *ranges]))
-    return any(node[0] == "Indexed" and node[1] == name for node in nodes)
 
 
 def _moved(base, name, points, domain):

@@ -304,9 +304,8 @@ class Unknowns:
         """A whole power of the exponential of `key`, or of the share of it that all powers have in common."""
         unit = ("exp", key)
         sign: Polynomial | None = None
-        with contextlib.suppress(
-            ArithmeticError
-        ):  # only the sign of what stands in the exponent counts
+        with contextlib.suppress(ArithmeticError):
+            # only the sign of what stands in the exponent counts
             parts = [power(generator, rational(k)) for generator, k in key]
             sign, _ = self.quotient(times(ONE, *parts))
         if sign is None or not _has_no_negative(sign):

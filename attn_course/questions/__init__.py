@@ -1,1 +1,1 @@
-"""One file per notebook: its questions, hints and judges."""
+"""Questions, hints and judges: those of NN_name are in name.py; long judges have files of their own."""

@@ -14,7 +14,7 @@ from attn_course.answers import Caller, NotYet, largest_gap
 from attn_course.answers.tensors import (
     TOLERANCE,
     close,
-    difference,
+    distance,
     judge_gradients,
     leaves_of,
     loaded,
@@ -58,9 +58,7 @@ def judge_layer(
     for case in cases:
         B, T, *sizes = case
         D, H, *_ = sizes
-        axes = ", ".join(AXES[: len(case)])
-        setting = f"({axes}) = {case}"
-
+        setting = f"({', '.join(AXES[: len(case)])}) = {case}"
         x = rng.normal(size=(B, T, D))
         parameters = draw_parameters(rng, shapes(*sizes))
         result = layer_class.via(run_layer, sizes, parameters, x)
@@ -68,8 +66,7 @@ def judge_layer(
 
         leaves = leaves_of({"x": x, **parameters})
         right = compute(leaves, H)
-        fact = difference(found, right, setting)
-        trials.judge(found, right, fact, leaves, H)
+        trials.judge(found, right, distance(found, right, setting), leaves, H)
         judge_gradients(result["gradients"], right, leaves, setting)
 
     judge_leaks(rng, layer_class, cases[0][2:], compute, aim)
@@ -82,19 +79,12 @@ def judge_layer(
 
 def draw_parameters(rng: Generator, shapes: Mapping[str, tuple]) -> dict[str, np.ndarray]:
     """Random arrays by parameter name; large enough for weights that are far from uniform."""
-    parameters = {}
-    for name, shape in shapes.items():
-        size = 1.5 / shape[-1] ** 0.5
-        parameters[name] = size * rng.normal(size=shape)
-
-    return parameters
+    return {name: 1.5 / shape[-1] ** 0.5 * rng.normal(size=shape) for name, shape in shapes.items()}
 
 
 def linear(leaves: dict, x: Any, name: str) -> Any:
     """x W^T + b, as nn.Linear stores it."""
-    W = leaves[f"{name}.weight"]
-    b = leaves[f"{name}.bias"]
-    return x @ W.mT + b
+    return x @ leaves[f"{name}.weight"].mT + leaves[f"{name}.bias"]
 
 
 def finish(
@@ -106,27 +96,16 @@ def finish(
     merge: Callable = merge_heads,
 ) -> Any:
     """From scores (B, H, T, T) and values (B, H, T, d) to the output (B, T, D)."""
-    T = scores.shape[-1]
-    look = causal_mask(T, like=scores)
-
-    def output(weights: Any) -> Any:
-        """(B, T, D) of weights (B, H, T, T)."""
-        return linear(leaves, merge(weights @ values), "out")
-
-    return after(weigh(scores, look), output)
+    weights = weigh(scores, causal_mask(scores.shape[-1], like=scores))
+    return after(weights, lambda found: linear(leaves, merge(found @ values), "out"))
 
 
 def _mistakes(compute, known, leaves, num_heads):
     """{sentence: output}: the layer's own mistakes, then those that any such layer invites."""
     run = partial(compute, leaves, num_heads)
     table = dict(known(leaves, num_heads))
-    for sentence, weigh in CAUSAL_WEIGHTS.items():
-        table[sentence] = run(weigh=weigh)
-    for sentence, split in SPLITS.items():
-        table[sentence] = run(split=split)
-    for sentence, merge in MERGES.items():
-        table[sentence] = run(merge=merge)
-
+    for step, wrong in (("weigh", CAUSAL_WEIGHTS), ("split", SPLITS), ("merge", MERGES)):
+        table |= {sentence: run(**{step: mistake}) for sentence, mistake in wrong.items()}
     sentence, split, merge = BOTH_IN_MEMORY
     return table | {
         sentence: run(split=split, merge=merge),
@@ -159,11 +138,8 @@ def judge_leaks(
     columns = np.where(np.arange(T) <= last, low, 1000.0)
     parameters, x = aim(rng, sizes, columns)
     result = layer_class.via(run_layer, sizes, parameters, x, num_outputs=last + 1)
-
-    whole = loaded(result, parameters)
-    (found,) = whole["outputs"]
-    gradient = whole["gradients"]["x"]
-    leak = np.abs(gradient[:, last + 1 :]).max()
+    (found,) = loaded(result, parameters)["outputs"]
+    leak = np.abs(result["gradients"]["x"][:, last + 1 :]).max()
     setting = f"where the scores that may be seen are near {low:.0f} and later ones near 1000"
     if np.isnan(leak):
         raise NotYet(f"{TOO_LATE}: the gradient is nan {setting}.")
@@ -193,8 +169,7 @@ def judge_dropouts(
     off the output. others: what the layer is made with besides D and H, not below the length.
     """
     D = NUM_HEADS * LENGTH
-    long_enough = [max(size, LENGTH) for size in others]
-    sizes = (D, NUM_HEADS, *long_enough)
+    sizes = (D, NUM_HEADS, *(max(size, LENGTH) for size in others))
     parameters = {name: np.zeros(shape) for name, shape in shapes(*sizes).items()}
     parameters["value.weight"] = _orthogonal(rng, D)
     parameters["out.weight"] = _orthogonal(rng, D)
@@ -208,13 +183,11 @@ def judge_dropouts(
         """What the layer makes of x, one array a run."""
         seed = int(rng.integers(2**31))
         result = layer_class.via(run_layer, sizes, parameters, x, seed=seed, **options)
-        whole = loaded(result, parameters)
-        return whole["outputs"]
+        return loaded(result, parameters)["outputs"]
 
     def weights(output: np.ndarray) -> np.ndarray:
         """Read off an output, which is turned back."""
-        mixed = output - parameters["out.bias"]
-        context = mixed @ parameters["out.weight"]
+        context = (output - parameters["out.bias"]) @ parameters["out.weight"]
         heads = context.reshape(NUM_SEQUENCES, LENGTH, NUM_HEADS, LENGTH)  # (B, T, H, d)
         return heads @ values.T  # (B, T, H, S)
 
@@ -226,11 +199,30 @@ def judge_dropouts(
 
     if not close(outputs(train=True), [calm]):
         raise NotYet("with both dropouts at 0, training mode should change nothing.")
-
     (output,) = outputs(train=True, attention_dropout=rate)
-    _judge_attention_dropout(output, calm, weights, rate)
+    lost = _lost(weights(output), weights(calm), rate)
+    if lost is None:
+        why = "does not drop whole weights: it acts somewhere else"
+        if close(output, calm):
+            why = (
+                "changes nothing in training where all scores are equal: it should drop weights after "
+                "the softmax"
+            )
+        elif _lost(output, calm, rate) is not None:
+            why = "acts on the output; the two dropouts have changed places"
+        raise NotYet(f"attention_dropout {why}.")
+    seen = np.broadcast_to(causal_mask(LENGTH)[:, None], lost.shape)  # (B, T, H, S)
+    _judge_coins("attention_dropout", lost, seen, rate, "sequences queries heads keys")
+
     (output,) = outputs(train=True, residual_dropout=rate)
-    _judge_residual_dropout(output, calm, rate)
+    lost = _lost(output, calm, rate)
+    if lost is None:
+        why = "does not drop features of the final output: it acts too early"
+        if close(output, calm):
+            why = "changes nothing in training: it should drop output features"
+        raise NotYet(f"residual_dropout {why}.")
+    seen = np.ones_like(lost)
+    _judge_coins("residual_dropout", lost, seen, rate, "sequences tokens features")
 
 
 def _orthogonal(rng, size):
@@ -243,72 +235,34 @@ def _judge_eval(output, calm, option):
     """NotYet where a dropout moves the output though nothing is trained."""
     if output.shape != calm.shape:
         raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
-
     far = largest_gap(output, calm)
     if not far <= TOLERANCE:
         raise NotYet(f"{option} is left on in eval mode: the output moves by up to {far:.2g}.")
 
 
-def _judge_attention_dropout(output, calm, weights, rate):
-    """A weight is either dropped or divided by 1 - rate, whatever becomes of the others."""
-    lost = _lost(weights(output), weights(calm), rate)
-    if lost is not None:
-        axes = ("sequences", "queries", "heads", "keys")
-        seen = causal_mask(LENGTH)[:, None]  # (T, 1, S)
-        _judge_coins(lost, rate, axes, seen)
-        return
-
-    if close(output, calm):
-        raise NotYet(
-            "attention_dropout changes nothing in training where all scores are equal: it should drop "
-            "weights after the softmax."
-        )
-    if _lost(output, calm, rate) is not None:
-        raise NotYet("attention_dropout acts on the output; the two dropouts have changed places.")
-    raise NotYet("attention_dropout does not drop whole weights: it acts somewhere else.")
-
-
-def _judge_residual_dropout(output, calm, rate):
-    """A feature of the output is either dropped or divided by 1 - rate."""
-    lost = _lost(output, calm, rate)
-    if lost is not None:
-        _judge_coins(lost, rate, ("sequences", "tokens", "features"))
-        return
-
-    if close(output, calm):
-        raise NotYet(
-            "residual_dropout changes nothing in training: it should drop output features."
-        )
-
-    raise NotYet("residual_dropout does not drop features of the final output: it acts too early.")
-
-
 def _lost(found, calm, rate):
     """Which numbers were dropped, where all others were divided by 1 - rate; else None."""
-    if found.shape != calm.shape:
+    if found.shape != calm.shape or close(found, calm):
         return None
-
     lost = np.abs(found) <= TOLERANCE
-    grown = calm / (1 - rate)
-    kept = np.abs(found - grown) <= TOLERANCE
-    is_dropout = (lost | kept).all() and not close(found, calm)
-    return lost if is_dropout else None
+    kept = np.abs(found - calm / (1 - rate)) <= TOLERANCE
+    return lost if (lost | kept).all() else None
 
 
-def _judge_coins(lost, rate, axes, seen=True):
-    """NotYet if too few or too many are lost, or if neighbours along one axis are lost together."""
-    name = "residual_dropout" if "features" in axes else "attention_dropout"
-    seen = np.broadcast_to(seen, lost.shape)
+def _judge_coins(name, lost, seen, rate, axes):
+    """NotYet if too few or too many are lost, or if neighbours along one axis are lost together.
+
+    lost, seen: which numbers were dropped, and which could be. axes: what they run over, in words.
+    """
     share = lost[seen].mean()
     if not abs(share - rate) <= 0.15:
         raise NotYet(f"{name} at rate {rate:.2f} drops {share:.0%}.")
 
-    for axis, what in enumerate(axes):
+    for axis, what in enumerate(axes.split()):
         fate = np.moveaxis(lost, axis, 0)
         there = np.moveaxis(seen, axis, 0)
         is_pair = there[1:] & there[:-1]
-        is_shared = fate[1:] == fate[:-1]
-        agree = is_shared[is_pair].mean()
+        agree = (fate[1:] == fate[:-1])[is_pair].mean()
         if not FAIR <= agree <= 1 - FAIR:
             raise NotYet(
                 f"{name} does not drop each number independently: neighbouring {what} are dropped or kept "

@@ -29,8 +29,7 @@ def scaled_products(q: Any, k: Any, power: float = -0.5) -> Any:
 def _viewed(q, k):
     """The numbers of k in their order, under the shape of the transpose."""
     *lead, S, d = k.shape
-    turned = k.reshape(*lead, d, S)
-    return q @ turned
+    return q @ k.reshape(*lead, d, S)
 
 
 def _all_axes_turned(q, k):
@@ -38,12 +37,6 @@ def _all_axes_turned(q, k):
     if q.ndim != 3 or len({*q.shape, *k.shape}) > 1:
         return NOT_HERE
     return q @ k.permute(2, 1, 0)
-
-
-def _of_length(q, k):
-    """Divided by the root of the number of queries."""
-    T = q.shape[-2]
-    return q @ k.mT / T**0.5
 
 
 def _swapped(q, k):
@@ -71,7 +64,9 @@ SCORES: dict[str, Callable] = {
         scaled_products, power=-1.0
     ),
     "the scores are multiplied by sqrt(d), not divided": partial(scaled_products, power=0.5),
-    "the scores are divided by the root of the length, not of d": _of_length,
+    "the scores are divided by the root of the length, not of d": (
+        lambda q, k: q @ k.mT / q.shape[-2] ** 0.5
+    ),
     "rows and columns of the scores are swapped; row t belongs to query t": _swapped,
     VIEW: partial(_scaled, _viewed),
     f"{VIEW} (nor are the scores scaled)": _viewed,
@@ -84,8 +79,7 @@ SCORES: dict[str, Callable] = {
 
 def masked_softmax(scores: Any, look: Any, *, axis: int = -1, fill: float = -np.inf) -> Any:
     """The softmax of scores (..., T, S) over an axis; `fill` replaces what the mask does not show."""
-    filled = scores.where(look, fill)
-    return softmax(filled, axis)
+    return softmax(scores.where(look, fill), axis)
 
 
 def _either_fill(scores, look, axis=-1):
@@ -123,23 +117,18 @@ WEIGHTS: dict[str, Callable] = {
 # Causal masks
 
 
-def _one_ahead(look):
-    T = look.shape[-1]
-    shifted = look.new_ones(T, T).tril(1)
-    return look | shifted
-
-
 CAUSAL_MASKS: dict[str, Callable] = {
     "the mask is transposed, so that a query sees itself and the future, not the past": (
         lambda look: look.mT
     ),
     "a query cannot see itself, because the diagonal is hidden too": lambda look: look.tril(-1),
-    "the mask is shifted by one, so that a query also sees the key just after it": _one_ahead,
+    "the mask is shifted by one, so that a query also sees the key just after it": (
+        lambda look: look | look.new_ones(look.shape[-2:]).tril(1)
+    ),
 }
 
 
 def _through(change, scores, look):
-    """Weights under a mask that was changed."""
     return _either_fill(scores, change(look))
 
 

@@ -9,7 +9,7 @@ from attn_course.answers import Caller, NotYet, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
     close,
-    difference,
+    distance,
     judge_gradients,
     leaves_of,
     only_tensors,
@@ -39,45 +39,38 @@ from attn_utils.masks import causal_mask as reference_mask
 def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
     """6.2: q k^T / sqrt(d) for every sequence of the batch, with gradients, on odd sizes."""
     trials = tensor_trials(_wrong_scores)
+    side = int(rng.integers(4, 6))
+    length = int(rng.integers(6, 9))
+    cube = (side, side, side)  # on which `.T` goes wrong without an error
     large = (2, 7, 6)  # far above where anyone would clip
-    for size in [*_score_sizes(rng), large]:
+    others = [(2, 5, 3), (1, 1, 4), (3, length, 8)]
+    for size in [cube, *shuffled(rng, others), large]:
         q, k = rng.normal(size=(2, *size))
         setting = f"(B, T, d) = {size}"
         if size == large:
             q = 30 * q
             setting += ", large scores"
-        leaves = leaves_of({"q": q, "k": k})
-
-        result = scores.via(run_function, [q, k])
-        (found,) = only_tensors(result, "scores", 1)
-        gradients = result["gradients"]
-
-        right = scaled_products(**leaves)
-        fact = difference(found, right, setting)
-        trials.judge(found, right, fact, leaves["q"], leaves["k"], found)
-        judge_gradients(gradients, right, leaves, setting)
+        _judge_output(trials, scores, "scores", scaled_products, {"q": q, "k": k}, setting=setting)
 
     return "equal to the scaled products on five shapes, gradients included."
 
 
-def _score_sizes(rng):
-    """A cube first, on which `.T` goes wrong without an error; then others in any order."""
-    side = int(rng.integers(4, 6))
-    length = int(rng.integers(6, 9))
-    others = [
-        (2, 5, 3),
-        (1, 1, 4),
-        (3, length, 8),
-    ]
-    return [(side, side, side), *shuffled(rng, others)]
+def _judge_output(trials, answer, name, compute, arrays, *others, setting):
+    """Equal to `compute` of these arrays as tensors and the others, gradients included."""
+    result = answer.via(run_function, list(arrays.values()), *others)
+    (found,) = only_tensors(result, name, 1)
+    leaves = leaves_of(arrays)
+    right = compute(*leaves.values(), *others)
+    fact = distance(found, right, setting)
+    trials.judge(found, right, fact, found, *leaves.values(), *others)
+    judge_gradients(result["gradients"], right, leaves, setting)
 
 
-def _wrong_scores(q, k, found):
+def _wrong_scores(found, q, k):
     """{sentence: scores (B, T, T)}; clipping is looked for between the ends of what was found."""
     wrong = {sentence: score(q, k) for sentence, score in SCORES.items()}
     scaled = scaled_products(q, k)
     wrong["this is already a softmax; the scores themselves are asked for"] = softmax(scaled)
-
     low = found.min(initial=0)
     high = found.max(initial=0)
     unscaled = scaled_products(q, k, power=0.0)
@@ -105,22 +98,23 @@ def attend_is_masked_softmax(rng: Generator, attend: Caller) -> str:
     for arrays, mask, what in _attend_cases(rng):
         q, k, v = arrays.values()
         setting = f"q {q.shape}, k {k.shape}{what}"
-
         result = attend.via(run_function, [q, k, v, mask])
         context, weights = only_tensors(result, "attend", 2)
 
-        doubles = {name: values.astype(float) for name, values in arrays.items()}
-        leaves = leaves_of(doubles)
+        leaves = leaves_of({name: values.astype(float) for name, values in arrays.items()})
         right, right_weights = reference_attend(**leaves, mask=mask)
         if weights.shape == right.shape and context.shape == right_weights.shape:
             raise NotYet("context and weights have changed places; the context comes first.")
 
-        fact = difference(weights, right_weights, f"weights, {setting}")
+        fact = distance(weights, right_weights, f"weights, {setting}")
         trials.judge(weights, right_weights, fact, leaves, mask, weights)
-        _judge_hidden(weights, mask, setting)
+        leak = np.where(mask, 0, np.abs(weights)).max()
+        if not leak <= 0:
+            raise NotYet(
+                f"a hidden key still has a weight of {leak:.2g}, not exactly 0 ({setting})."
+            )
         if not close(context, right):
-            fact = difference(context, right, f"context, {setting}")
-            raise NotYet(f"{fact}.")
+            raise NotYet(f"{distance(context, right, f'context, {setting}')}.")
         judge_gradients(result["gradients"], right, leaves, setting)
 
     return f"weights, context and gradients agree in {len(trials)} cases, one with a row without any key."
@@ -143,41 +137,24 @@ def _attend_cases(rng):
         for mask in (some, causal, every):
             cases.append((_drawn(rng, lead, T, S), mask, ""))
 
-    square = np.tri(5, dtype=bool)
-    cases.append((_drawn(rng, (2,), 5, 5), square, ""))
-
+    cases.append((_drawn(rng, (2,), 5, 5), np.tri(5, dtype=bool), ""))
     closed = some.copy()
     closed[0, ..., 2, :] = False
     cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
 
     usual, *others = cases
-    return [
-        usual,
-        *shuffled(rng, others),
-        _large(rng),
-        _far_above(rng),
-        _low(rng, 150),
-        _low(rng, 25_000),
-    ]
+    cases = [usual, *shuffled(rng, others)]
+    large = _drawn(rng, (2, 3), 4, 4)
+    large["q"] *= 1000
+    cases.append((large, np.ones((4, 4), bool), ", scores in the thousands"))
 
-
-def _large(rng):
-    """Scores in the thousands, and nothing hidden."""
-    arrays = _drawn(rng, (2, 3), 4, 4)
-    arrays["q"] *= 1000
-    return arrays, np.ones((4, 4), bool), ", scores in the thousands"
-
-
-def _low(rng, depth):
-    """All scores that may be seen lie that far below 0, and hidden ones near 0."""
-    arrays = _drawn(rng, (2,), 3, 5)
-    arrays["q"][..., 0] = 10
-    arrays["k"][..., 0] = -depth * 3**0.5 / 10
-    arrays["k"][:, 3, 0] = 0
-
-    mask = np.ones((3, 5), bool)
-    mask[:, 3] = False
-    return arrays, mask, f", scores that may be seen near {-depth:.0f}"
+    arrays, mask = _one_hidden(rng, 12, 0, 10 * 3**0.5)
+    single = {name: values.astype(np.float32) for name, values in arrays.items()}
+    cases.append((single, mask, ", float32, a hidden score 120 above the others"))
+    for depth in (150, 25_000):
+        arrays, mask = _one_hidden(rng, 10, -depth * 3**0.5 / 10, 0)
+        cases.append((arrays, mask, f", scores that may be seen near {-depth}"))
+    return cases
 
 
 def _drawn(rng, lead, T, S):
@@ -189,35 +166,22 @@ def _drawn(rng, lead, T, S):
     }
 
 
-def _far_above(rng):
-    """In float32, one hidden score about 120 above all others."""
+def _one_hidden(rng, query, seen, hidden):
+    """Arrays and a mask that hides one of five keys; the first features outweigh all others in the scores."""
     arrays = _drawn(rng, (2,), 3, 5)
-    arrays["q"][..., 0] = 12
-    arrays["k"][..., 0] = 0
-    arrays["k"][:, 3, 0] = 10 * 3**0.5
-
+    arrays["q"][..., 0] = query
+    arrays["k"][..., 0] = seen
+    arrays["k"][:, 3, 0] = hidden
     mask = np.ones((3, 5), bool)
     mask[:, 3] = False
-    single = {name: values.astype(np.float32) for name, values in arrays.items()}
-    return single, mask, ", float32, a hidden score 120 above the others"
-
-
-def _judge_hidden(weights, mask, setting):
-    """NotYet where a key that the mask hides keeps any weight at all."""
-    hidden = np.where(mask, 0, np.abs(weights))
-    leak = hidden.max()
-    if not leak <= 0:
-        raise NotYet(f"a hidden key still has a weight of {leak:.2g}, not exactly 0 ({setting}).")
+    return arrays, mask
 
 
 def _wrong_weights(leaves, mask, found):
-    """Weights of the mistakes this course has met."""
     q = leaves["q"]
     k = leaves["k"]
     scores = scaled_products(q, k)
     look = q.new_tensor(mask).bool()
-    right = masked_softmax(scores, look)
-
     wrong = {}
     for sentence, score in SCORES.items():
         wrong[sentence] = after(score(q, k), lambda scores: masked_softmax(scores, look))
@@ -226,14 +190,15 @@ def _wrong_weights(leaves, mask, found):
 
     hidden = scores.where(look, -np.inf)
     if np.isnan(found).any():
+        is_closed = not look.any(-1).all()
         wrong["a row that may look at nothing comes out as nan; it should be zero"] = (
-            hidden.softmax(-1)
+            hidden.softmax(-1) if is_closed else None
         )
     else:
         wrong["a row that may look at nothing shares its weight out equally; it should be zero"] = (
             masked_softmax(scores, look, fill=FINITE)
         )
-    is_broken = Seen(not close(found, right))
+    is_broken = Seen(not close(found, masked_softmax(scores, look)))
     is_large = scores.where(look, 0).abs().max() > 700
     highest = hidden.amax(-1)  # of the scores that a row may see
     is_low = not look.all() and highest[highest.isfinite()].min() < -100
@@ -252,17 +217,21 @@ LOOK = "True = may look"
 def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
     """6.4: under one convention, the weights are those of a query that sees itself and its past."""
     fits: set[str] = set()  # the readings that made sense at every length so far
-    for T in _mask_lengths(rng):
+    odd = 1 + 2 * int(rng.integers(4, 20))
+    usual = int(rng.integers(5, 9))
+    for T in [usual, *shuffled(rng, [1, 2, odd, odd + 3])]:
         result = causal_mask.via(run_function, [], T)
         (found,) = only_tensors(result, "causal_mask", 1)
-        mask = _square(found, T)
+        shape = (T, T)
+        if found.squeeze().shape != np.zeros(shape).squeeze().shape:
+            raise NotYet(f"causal_mask({T}) has shape {found.shape}, expected {shape}.")
+        mask = found.reshape(shape)
         _judge_kind(mask, T)
 
         scores = rng.normal(size=(T, T))
         right = _masked_softmax(scores, reference_mask(T))
         readings = _mask_readings(mask, scores)
         now = {name for name, weights in readings.items() if close(weights, right)}
-
         if not now:
             raise NotYet(_why_not_causal(readings, scores, T))
         _judge_low_scores(mask, now, T)
@@ -275,23 +244,6 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
     return f"no query sees a later key, on five lengths (yours is read as: {meaning}).{note}"
 
 
-def _mask_lengths(rng):
-    """A usual length, then others in any order."""
-    odd = 1 + 2 * int(rng.integers(4, 20))
-    usual = int(rng.integers(5, 9))
-    others = [1, 2, odd, odd + 3]
-    return [usual, *shuffled(rng, others)]
-
-
-def _square(mask, T):
-    """The mask as (T, T); axes of length one are no matter."""
-    shape = (T, T)
-    without_ones = mask.squeeze().shape
-    if without_ones != np.zeros(shape).squeeze().shape:
-        raise NotYet(f"causal_mask({T}) has shape {mask.shape}, expected {shape}.")
-    return mask.reshape(shape)
-
-
 def _masked_softmax(scores, look):
     """Weights (T, T) of scores (T, T) where only True may be looked at."""
     return softmax(np.where(look, scores, -np.inf))
@@ -301,8 +253,7 @@ def _judge_kind(mask, T):
     """NotYet for nan, and for numbers that look like a boolean mask."""
     if np.isnan(mask).any():
         raise NotYet("the mask contains nan: 0 times infinity is not 0.")
-    values = set(np.unique(mask))
-    if mask.dtype.kind != "b" and T > 1 and values <= {0, 1}:
+    if mask.dtype.kind != "b" and T > 1 and set(np.unique(mask)) <= {0, 1}:
         raise NotYet(
             "the mask holds the numbers 0 and 1: added to the scores they hide nothing, and they are no "
             "True and False. Make it boolean."
@@ -338,17 +289,12 @@ def _why_not_causal(readings, scores, T):
     tensor = as_leaf(look)
     known = {sentence: np.asarray(change(tensor)) for sentence, change in CAUSAL_MASKS.items()}
     known["no key is hidden"] = np.ones((T, T), bool)
-
     for name, weights in readings.items():
         for sentence, seen in known.items():
             if close(weights, _masked_softmax(scores, seen)):
                 return f"{sentence} (length {T}, read as: {name})."
 
-    leaks = []
-    for weights in readings.values():
-        on_later_keys = np.where(look, 0, weights)
-        leaks.append(on_later_keys.sum(-1).max())
-
+    leaks = [np.where(look, 0, weights).sum(-1).max() for weights in readings.values()]
     if min(leaks) <= 1e-5:
         return f"no later key is seen, but some earlier ones are hidden too (length {T})."
     return f"a query puts {leaks[0]:.2g} of its weight on later keys (length {T})."
@@ -358,49 +304,22 @@ def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
     """6.5: head i owns a block of neighbouring features of every token, and merging undoes it."""
     splits = tensor_trials(partial(_moved, WRONG_SPLITS))
     merges = tensor_trials(partial(_moved, WRONG_MERGES))
-    for B, T, D, H in _head_sizes(rng):
-        setting = f"(B, T, D, H) = {(B, T, D, H)}"
+    different = (2, int(rng.integers(5, 9)), 12, 3)  # all axes
+    others = [(1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8), (2, 3, 8, 2)]
+    for sizes in [different, *shuffled(rng, others)]:
+        B, T, D, H = sizes
+        x = {"x": rng.normal(size=(B, T, D))}
+        setting = f"split_heads, (B, T, D, H) = {sizes}"
+        _judge_output(splits, split, "split_heads", split_heads, x, H, setting=setting)
 
-        x = rng.normal(size=(B, T, D))
-        splitting = f"split_heads, {setting}"
-        _judge_move(splits, split, splitting, split_heads, x, H)
-
-        heads = rng.normal(size=(B, H, T, D // H))
-        merging = f"merge_heads, {setting}"
-        _judge_move(merges, merge, merging, merge_heads, heads)
+        heads = {"x": rng.normal(size=(B, H, T, D // H))}
+        setting = f"merge_heads, (B, T, D, H) = {sizes}"
+        _judge_output(merges, merge, "merge_heads", merge_heads, heads, setting=setting)
 
     return f"head and feature are where they belong on {len(splits)} shapes, there and back."
 
 
-def _head_sizes(rng):
-    """All axes different first; then a single token, one head, heads of width one, in any order."""
-    T = int(rng.integers(5, 9))
-    others = [
-        (1, 1, 4, 2),
-        (3, 7, 8, 1),
-        (2, 8, 8, 8),
-        (2, 3, 8, 2),
-    ]
-    return [(2, T, 12, 3), *shuffled(rng, others)]
-
-
-def _judge_move(trials, answer, setting, move, x, *others):
-    """Equal to `move(x, *others)`, gradients included."""
-    name, *_ = setting.split(",")
-    leaves = leaves_of({"x": x})
-    leaf = leaves["x"]
-    result = answer.via(run_function, [x], *others)
-    (found,) = only_tensors(result, name, 1)
-
-    right = move(leaf, *others)
-    fact = difference(found, right, setting)
-    trials.judge(found, right, fact, leaf, *others)
-
-    gradients = result["gradients"]
-    judge_gradients(gradients, right, leaves, setting)
-
-
-def _moved(moves, *inputs):
+def _moved(moves, found, *inputs):
     """{sentence: what this move makes of the inputs}."""
     return {sentence: move(*inputs) for sentence, move in moves.items()}
 

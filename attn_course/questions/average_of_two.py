@@ -1,36 +1,23 @@
 """Questions 2.1-2.5, when attention averages two values."""
 
 from collections.abc import Iterable
-from functools import cache
+from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import (
-    Caller,
-    Named,
-    NotYet,
-    array,
-    asked,
-    largest_gap,
-    matrix,
-    number,
-    vector,
-)
-from attn_course.answers.mistakes import (
-    Seen,
-    Trials,
-    round_up,
-    same,
-    told_apart,
-)
+from attn_course.answers import Caller, NotYet, array, asked, largest_gap, matrix, number, vector
+from attn_course.answers.mistakes import Seen, Trials, round_up, same, seen, told_apart
 from attn_course.questions.random_keys import (
-    error_of_average,
-    factor_needed,
+    LIMIT,
+    average_error,
+    drawn_rows,
     judge_finite_scores,
     keys_and_pairs,
     leftover,
+    lengthening_needed,
     orthonormal_rows,
     stays_elsewhere,
     unseen_settings,
@@ -39,24 +26,13 @@ from attn_course.questions.random_keys import (
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
 
-LIMIT = 0.02 + 1e-6  # L1 error of the weights: at most 1% of the weight is left elsewhere
-
 
 def projection_separates(rng: Generator, projection: Caller) -> str:
     """2.1: M A = A and M B = 0, where the two subspaces fill the space and where they do not."""
     settings = []
-    for d, m, p in (
-        (5, 2, 2),
-        (6, 1, 4),
-        (6, 2, 4),
-        (8, 3, 2),
-        (2, 1, 1),
-        (9, 6, 1),
-    ):
+    for d, m, p in ((5, 2, 2), (6, 1, 4), (6, 2, 4), (8, 3, 2), (2, 1, 1), (9, 6, 1)):
         columns = orthonormal_rows(rng, m + p, d).T
-        A = columns[:, :m]
-        B = columns[:, m:]
-        settings.append((A, B))
+        settings.append((columns[:, :m], columns[:, m:]))
 
     trials = Trials(_projection_mistakes, absolute=1e-6)
     for (A, B), answer in asked(rng, projection, settings):
@@ -64,10 +40,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         with np.errstate(over="ignore", invalid="ignore"):
             onto_a = M @ A
             onto_b = M @ B
-
-        found = (onto_a, onto_b)
-        right = (A, 0 * B)
-        trials.judge(found, right, _projection_fact, A, B, onto_a, onto_b)
+        trials.judge((onto_a, onto_b), (A, 0 * B), _projection_fact, A, B, onto_a, onto_b)
 
     return f"v_a comes back and v_b vanishes, to better than 1e-6, in {len(trials)} pairs of subspaces."
 
@@ -81,7 +54,6 @@ def _read_projection(answer, A):
         "product more is needed",
         (d, m): f"it takes {m} coordinates to a vector, but it is given a vector of length {d}",
     }
-
     found = array(answer, "the matrix")
     if found.shape in known:
         raise NotYet(f"{known[found.shape]} (shape {found.shape}, expected {(d, d)}).")
@@ -90,13 +62,8 @@ def _read_projection(answer, A):
 
 def _projection_mistakes(A, B, onto_a, onto_b):
     """A, B: the columns; onto_a, onto_b: what M made of them."""
-
-    def near(found: Any, wanted: Any) -> bool:
-        """Up to the tolerance of this question."""
-        return same(found, wanted, absolute=1e-6)
-
-    column = A[:, 0]
-    first = np.outer(column, column)
+    near = partial(same, absolute=1e-6)
+    first = np.outer(A[:, 0], A[:, 0])
     factor = np.vdot(A, onto_a) / np.vdot(A, A)
     return {
         "v_a comes back, but so does v_b: M B equals B where it must be zero": (A, B),
@@ -123,10 +90,8 @@ def _projection_fact(A, B, onto_a, onto_b):
 
 def query_averages(rng: Generator, average_query: Caller) -> str:
     """2.2: decided on the weights, which is the worst case over all values of length one."""
-    settings = keys_and_pairs(rng)
-    judged = judge_averages(rng, average_query, settings)
-    worst = max(error for _, _, error in judged)
-    left = worst / 2
+    judged = judge_averages(rng, average_query, keys_and_pairs(rng))
+    left = max(error for _, _, error in judged) / 2
     return f"over {len(judged)} sets of keys, at most {left:.2%} of the weight was left elsewhere."
 
 
@@ -141,53 +106,37 @@ def judge_averages(
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n} keys")
         judge_finite_scores(keys, query)
-
-        weights = weights_of(keys, query)
-        error = float(error_of_average(weights, a, b))
-        is_average = error <= LIMIT
-        trials.judge(is_average, True, _average_fact, *setting, query)
+        error = float(average_error(keys, [query], a, b))
+        trials.judge(error <= LIMIT, True, _average_fact, *setting, query)
         judged.append((setting, query, error))
-
     return judged
 
 
-def _factor(keys, a, b, query):
-    """How many times as long the query must be, or None if it is not a matter of length."""
-
-    def error_at(factor: float) -> float:
-        """Of the query, so many times as long."""
-        weights = weights_of(keys, factor * query)
-        return float(error_of_average(weights, a, b))
-
-    return factor_needed(error_at, LIMIT)
-
-
+@seen
 def _average_mistakes(keys, a, b, query):
     """keys: (n, d); query: (d,)."""
     pair = [a, b]
     weights = weights_of(keys, query)
     one_wins = weights[pair].max() > 0.5
-
     scores = _scores(keys, query)
     top = scores[pair].max()
     bottom = scores[pair].min()
     others = np.delete(scores, pair)
     high = others.max(initial=-np.inf)
     low = others.min(initial=np.inf)
-
     usual = np.median(others) if others.size else np.inf
     ignored = abs(bottom - usual) < 1e-6
     below_all = top < low - 1e-9
     return {
-        "every key scores the same": Seen(np.ptp(weights) < 1e-9),
-        "right direction, but the margin is too small": Seen(_factor(keys, a, b, query)),
-        "the query points away from both keys": Seen(below_all and not one_wins),
-        "only one of the two keys is looked at": Seen(ignored and one_wins),
-        "one of the two keys is pushed down, below all the others": Seen(bottom < low and one_wins),
-        "other keys score higher than both of them": Seen(high > top + 1e-6),
-        "a third key ties with them": Seen(abs(high - bottom) < 1e-6),
-        "a third key comes between": Seen(high > bottom),
-        "the two are not tied": Seen(abs(top - bottom) > 1e-9),
+        "every key scores the same": np.ptp(weights) < 1e-9,
+        "right direction, but the margin is too small": lengthening_needed(keys, query[None], a, b),
+        "the query points away from both keys": below_all and not one_wins,
+        "only one of the two keys is looked at": ignored and one_wins,
+        "one of the two keys is pushed down, below all the others": bottom < low and one_wins,
+        "other keys score higher than both of them": high > top + 1e-6,
+        "a third key ties with them": abs(high - bottom) < 1e-6,
+        "a third key comes between": high > bottom,
+        "the two are not tied": abs(top - bottom) > 1e-9,
     }
 
 
@@ -205,7 +154,7 @@ def _average_fact(keys, a, b, query):
         percent = f"{told_apart(100 * left, 1)[0]}%"
     fact = f"{percent} of the weight is left on other keys at n = {len(keys)}"
 
-    factor = _factor(keys, a, b, query)
+    factor = lengthening_needed(keys, query[None], a, b)
     if factor:
         fact += f", multiply the query by at least {round_up(factor)}"
 
@@ -222,8 +171,8 @@ def _average_fact(keys, a, b, query):
     return fact
 
 
-@cache
-def claims_of_2_3() -> Claims:
+@chains_prove("the scores follow from the query, and the weight from the scores.")
+def tied_weight() -> Claims:
     """The claims of 2.3: two scores from the query and orthonormality, and the weight of two tied keys."""
     import sympy as sp
 
@@ -239,25 +188,19 @@ def claims_of_2_3() -> Claims:
         "only": (t,),
     }
     rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
-    two_tied = Claim(
-        name="`two_tied`",
-        start=sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest),
-        goal=sp.exp(t) / (2 * sp.exp(t) + n - 2),
-        symbols=(t, s_a, s_b, s_i, n),
-        where={s_a: t, s_b: t, s_i: 0},
-        only=(t, n),
-        forms=(without("a form without a sum over keys", "Sum", "Product"),),
-    )
     return (
         Claim(name="`score_a`", start=s_a, goal=t, **scores),
         Claim(name="`score_i`", start=s_i, goal=sp.Integer(0), **scores),
-        two_tied,
+        Claim(
+            name="`two_tied`",
+            start=sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest),
+            goal=sp.exp(t) / (2 * sp.exp(t) + n - 2),
+            symbols=(t, s_a, s_b, s_i, n),
+            where={s_a: t, s_b: t, s_i: 0},
+            only=(t, n),
+            forms=(without("a form without a sum over keys", "Sum", "Product"),),
+        ),
     )
-
-
-tied_weight = chains_prove(
-    claims_of_2_3, "the scores follow from the query, and the weight from the scores."
-)
 
 
 def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
@@ -271,11 +214,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (-30.0, 12),
         (12.0, 100_000),
     ]
-    for _ in range(15):
-        t = float(rng.uniform(-3, 25))
-        n = int(rng.integers(3, 200))
-        ordinary.append((t, n))
-
+    ordinary += drawn_rows(rng, 15, (-3.0, 25.0), (3, 200))
     extreme = [
         (1000.0, 50),
         (-1000.0, 50),
@@ -287,28 +226,24 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
     ]
 
     trials = Trials(_weight_mistakes, absolute=1e-14)
-    named = Named(average_weight, _call)
     for settings in (ordinary, extreme):
-        for (t, n), answer in asked(rng, named, settings):
+        for (t, n), answer in asked(rng, average_weight, settings, _call):
             call = _call(t, n)
             found = number(answer, call)
             right = _tied_weight(t, n)
             said, measured = told_apart(found, right, digits=4)
             fact = f"{call} is {said}, the measured weight {measured}"
             trials.add(found, right, fact, t, n)
-
         trials.settle()
 
     for t, n in extreme:
         average_weight(t, n)
         for warning in average_weight.warned:
             raise NotYet(f"{_call(t, n)} is right, but it warns: {warning}.")
-
     return f"equal to the measured weight in {len(trials)} settings, t from -1e6 to 1e6."
 
 
 def _call(t, n):
-    """How the answer was called, to be said."""
     return f"average_weight({t:.4g}, {n})"
 
 
@@ -320,7 +255,6 @@ def _tied_weight(t, n):
 
 
 def _weight_mistakes(t, n):
-    """What other formulas would give."""
     top = np.exp(t)
     weight = _tied_weight(t, n)
     return {
@@ -347,12 +281,9 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
         (5, 9, 1e-6),
         (3, 3, 0.3),
         (30, 40, 0.9),
+        *unseen_settings(rng),
     ]
-    settings = []
-    for n, d, epsilon in sizes + unseen_settings(rng):
-        settings.append((n, d, epsilon, False))
-        settings.append((n, d, epsilon, True))
-
+    settings = [(*size, is_scaled) for size, is_scaled in product(sizes, (False, True))]
     trials = Trials(_sharpness_mistakes, relative=1e-4)
     for (n, d, epsilon, scaled), answer in asked(rng, average_sharpness, settings):
         t = number(answer, "t")
@@ -360,7 +291,7 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
         left = leftover(height, n, leaders=2)
         fact = (
             f"at n = {n}, d = {d}, epsilon = {epsilon:.3g}, scaled = {scaled} "
-            f"{stays_elsewhere('t', t, left, epsilon)}"
+            f"{stays_elsewhere(t, left, epsilon)}"
         )
         trials.add(left, epsilon, fact, n, d, epsilon, scaled, t, height)
 
@@ -368,16 +299,15 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
     return f"exactly epsilon is left on the other keys in {len(trials)} settings."
 
 
+@seen
 def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
     """Which other reading of the question leaves epsilon elsewhere at this t.
 
     height: the score of the two keys, t divided by sqrt(d) or not.
     """
 
-    def leaves(height: float, n: int, leaders: int = 2) -> Seen:
-        """Whether a height leaves epsilon outside the leaders."""
-        left = leftover(height, n, leaders)
-        return Seen(same(left, epsilon, relative=1e-3))
+    def leaves(height: float, n: int, leaders: int = 2) -> bool:
+        return same(leftover(height, n, leaders), epsilon, relative=1e-3)
 
     root = np.sqrt(d)
     half = np.log(2)
@@ -393,7 +323,7 @@ def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
         "one of the two keys is counted among the others as well": leaves(height, n + 1),
         "a factor of two is lost, there are two keys at the top": leaves(height - half, n),
         "there is one factor of two too many": leaves(height + half, n),
-        "epsilon is a share of all the weight, and not of the weight on the two keys": Seen(
+        "epsilon is a share of all the weight, and not of the weight on the two keys": (
             same((n - 2) / 2 * np.exp(-height), epsilon, relative=1e-3)
         ),
     }

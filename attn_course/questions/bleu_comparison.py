@@ -7,10 +7,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, largest_gap, number, shuffled, vector
-from attn_course.answers.mistakes import (
-    Trials,
-    same,
-)
+from attn_course.answers.mistakes import Trials, same
 from attn_course.drivers import call_with_seeds
 from attn_course.register import Part, Question
 
@@ -34,9 +31,7 @@ def bleu_agrees(rng: Generator, bleu: Caller) -> str:
         corpus = corpora[kind]
         found = _asked(bleu, kind, *corpus)
         right, _ = _sacrebleu(*corpus)
-        fact = f"{found:.4f}, not {right:.4f} ({kind})"
-        trials.add(found, right, fact, *corpus)
-
+        trials.add(found, right, f"{found:.4f}, not {right:.4f} ({kind})", *corpus)
     trials.settle()
 
     for kind in shuffled(rng, list(WITHOUT_FOUR)):
@@ -83,14 +78,12 @@ def _corpus(rng, num_sentences, *, keep, extra=0.0, drop=0.0):
     for size in rng.integers(5, 16, size=num_sentences):
         reference = _words(rng, size)
         num_kept = max(1, round(size * (1 - drop)))
-        kept = reference[:num_kept]
-        other = _words(rng, len(kept))
-        same_word = rng.random(len(kept)) < keep
-        chosen = np.where(same_word, kept, other).tolist()
-        chosen += _words(rng, round(size * extra))
+        other = _words(rng, num_kept)
+        same_word = rng.random(num_kept) < keep
+        chosen = np.where(same_word, reference[:num_kept], other).tolist()
 
         references.append(reference)
-        hypotheses.append(chosen)
+        hypotheses.append(chosen + _words(rng, round(size * extra)))
 
     return hypotheses, references
 
@@ -99,12 +92,9 @@ def _with_capitals(rng):
     """(hypotheses, references) in which capitals, full stops and commas decide what matches."""
     hypotheses, references = _corpus(rng, 25, keep=0.8)
     for tokens in (*hypotheses, *references):
-        capital = rng.random(len(tokens)) < 0.4
-        tokens[:] = [
-            word.upper() if is_up else word for word, is_up in zip(tokens, capital, strict=True)
-        ]
-        place = int(rng.integers(len(tokens) + 1))
-        tokens.insert(place, ",")
+        capital = rng.random(len(tokens)) < 0.15
+        tokens[:] = np.where(capital, np.char.upper(tokens), tokens).tolist()
+        tokens.insert(int(rng.integers(len(tokens) + 1)), ",")
         tokens.append(str(rng.choice([".", "!", "?"])))
 
     return hypotheses, references
@@ -112,8 +102,7 @@ def _with_capitals(rng):
 
 def _words(rng, size):
     """Words of a small vocabulary, so that n-grams return."""
-    drawn = rng.integers(12, size=size)
-    return [f"w{k}" for k in drawn]
+    return [f"w{k}" for k in rng.integers(12, size=size)]
 
 
 def _sacrebleu(hypotheses, references):
@@ -124,13 +113,11 @@ def _sacrebleu(hypotheses, references):
     mine = [" ".join(tokens) for tokens in hypotheses]
     theirs = [" ".join(tokens) for tokens in references]
     result = metric.corpus_score(mine, [theirs])
-    lengths = [result.sys_len, result.ref_len]
-    stats = result.counts + result.totals + lengths
+    stats = [*result.counts, *result.totals, result.sys_len, result.ref_len]
     return result.score, np.array(stats)
 
 
 def _geometric(shares):
-    """The geometric mean."""
     return np.prod(shares) ** (1 / len(shares))
 
 
@@ -140,37 +127,16 @@ def _brevity(c, r):
 
 
 def _wrong_scores(hypotheses, references):
-    """{sentence: the number it makes of this corpus}."""
     _, stats = _sacrebleu(hypotheses, references)
     matches = stats[:4]
     totals = stats[4:8]
     c, r = stats[8:]
+    pairs = list(zip(hypotheses, references, strict=True))
+    longer = sum(max(len(mine), len(theirs)) for mine, theirs in pairs)
     shares = matches / np.maximum(totals, 1)
     mean = _geometric(shares)
     brevity = _brevity(c, r)
-
-    wrong = {}
-    penalties = _wrong_penalties(c, r, hypotheses, references)
-    for sentence, penalty in penalties.items():
-        wrong[sentence] = 100 * mean * penalty
-
-    for sentence, wrong_mean in _wrong_means(shares).items():
-        wrong[sentence] = 100 * wrong_mean * brevity
-
-    miscounts = _wrong_counts(matches, totals, hypotheses, references)
-    for sentence, (numerators, denominators) in miscounts.items():
-        miscounted = numerators / np.maximum(denominators, 1)
-        wrong[sentence] = 100 * _geometric(miscounted) * brevity
-
-    return wrong | _misunderstood(hypotheses, references)
-
-
-def _wrong_penalties(c, r, hypotheses, references):
-    """{sentence: factor}."""
-    longer = 0
-    for mine, theirs in zip(hypotheses, references, strict=True):
-        longer += max(len(mine), len(theirs))
-    return {
+    penalties = {
         "there is no brevity penalty": 1.0,
         "the brevity penalty is the wrong way round, it punishes length": _brevity(r, c),
         "the brevity penalty also rewards length; it may not exceed 1": np.exp(1 - r / max(c, 1)),
@@ -178,39 +144,42 @@ def _wrong_penalties(c, r, hypotheses, references):
         "the reference length is wrong; a sentence that is too long may make up for one that is too "
         "short": _brevity(c, longer),
     }
-
-
-def _wrong_means(shares):
-    """{sentence: mean of the precisions (4,)}."""
-    return {
-        "this is a share; BLEU is written from 0 to 100": _geometric(shares) / 100,
+    means = {
+        "this is a share; BLEU is written from 0 to 100": mean / 100,
         "this is the arithmetic mean of the precisions; the geometric one is asked for": (
             shares.mean()
         ),
         "the precisions are multiplied, but the fourth root is missing": np.prod(shares),
         "4-grams are left out": _geometric(shares[:3]),
     }
+    for sentence, (numerators, denominators) in _wrong_counts(matches, totals, pairs).items():
+        means[sentence] = _geometric(numerators / np.maximum(denominators, 1))
+
+    wrong = {sentence: 100 * mean * penalty for sentence, penalty in penalties.items()}
+    wrong |= {sentence: 100 * wrong_mean * brevity for sentence, wrong_mean in means.items()}
+    return wrong | _misunderstood(hypotheses, references)
 
 
-def _wrong_counts(matches, totals, hypotheses, references):
-    """{sentence: (matches, totals)}."""
-    pairs = list(zip(hypotheses, references, strict=True))
+def _wrong_counts(matches, totals, pairs):
+    """{sentence: (matches, totals)}; pairs: of a hypothesis and its reference."""
     one = np.array([0, 1, 1, 1])
+    all_mine, all_theirs = zip(*pairs, strict=True)
+    pooled = [(_all_grams(all_mine, n) & _all_grams(all_theirs, n)).total() for n in ORDERS]
     return {
         "matches are not clipped; a word said again and again counts each time": (
-            _summed(_unclipped, pairs),
+            _summed(pairs, lambda mine, theirs: sum(mine[gram] for gram in mine & theirs)),
             totals,
         ),
         "each n-gram is counted once a sentence, however often it occurs": (
-            _summed(_shared, pairs),
-            _summed(_distinct, pairs),
+            _summed(pairs, lambda mine, theirs: len(mine & theirs)),
+            _summed(pairs, lambda mine, theirs: len(mine)),
         ),
         "this is a recall; divide by the n-grams of the hypothesis, not of the reference": (
             matches,
-            _summed(_in_reference, pairs),
+            _summed(pairs, lambda mine, theirs: theirs.total()),
         ),
         "a match may come from any reference; each hypothesis has its own": (
-            _pooled(hypotheses, references),
+            np.array(pooled),
             totals,
         ),
         "one is added to the counts of longer n-grams, which (1) does not do": (
@@ -221,90 +190,42 @@ def _wrong_counts(matches, totals, hypotheses, references):
 
 
 def _misunderstood(hypotheses, references):
-    """The same for scores of something else."""
-    pairs = zip(hypotheses, references, strict=True)
-    alone = [_sacrebleu([mine], [theirs])[0] for mine, theirs in pairs]
-    all_mine = [*chain(*hypotheses)]
-    all_theirs = [*chain(*references)]
-    joined, _ = _sacrebleu([all_mine], [all_theirs])
-    swapped, _ = _sacrebleu(references, hypotheses)
-    lower = [
-        [[word.lower() for word in text] for text in side] for side in (hypotheses, references)
-    ]
-    bare = [
-        [[word for word in text if word.isalnum()] for text in side]
-        for side in (hypotheses, references)
-    ]
+    """{sentence: a score of something else}."""
+    sides = (hypotheses, references)
+    alone = [_sacrebleu([mine], [theirs])[0] for mine, theirs in zip(*sides, strict=True)]
+    wrong = {
+        "capitals are taken for small letters; tokens are compared as they are": [
+            [[word.lower() for word in text] for text in side] for side in sides
+        ],
+        "punctuation is left out; a full stop is a token like any other": [
+            [[word for word in text if word.isalnum()] for text in side] for side in sides
+        ],
+        "n-grams run from one sentence into the next": [[[*chain(*side)]] for side in sides],
+        "hypotheses and references have changed places": sides[::-1],
+    }
     return {
         "this is the mean of the sentences' BLEU scores; add up the counts of all sentences first": (
             np.mean(alone)
-        ),
-        "capitals are taken for small letters; tokens are compared as they are": _sacrebleu(*lower)[
-            0
-        ],
-        "punctuation is left out; a full stop is a token like any other": _sacrebleu(*bare)[0],
-        "n-grams run from one sentence into the next": joined,
-        "hypotheses and references have changed places": swapped,
-    }
+        )
+    } | {sentence: _sacrebleu(*corpus)[0] for sentence, corpus in wrong.items()}
 
 
 def _grams(tokens, n):
-    """A Counter of the n-grams."""
     starts = [tokens[k:] for k in range(n)]
     return Counter(zip(*starts, strict=False))
 
 
-def _summed(count, pairs):
-    """count(n-grams of the hypothesis, of the reference), summed over all pairs, for each order (4,)."""
-    sums = []
-    for n in ORDERS:
-        total = 0
-        for mine, theirs in pairs:
-            total += count(_grams(mine, n), _grams(theirs, n))
-        sums.append(total)
-
-    return np.array(sums)
-
-
-def _unclipped(mine, theirs):
-    """How often n-grams of one text stand in it that are in the other at all."""
-    common = [gram for gram in mine if gram in theirs]
-    return sum(mine[gram] for gram in common)
-
-
-def _shared(mine, theirs):
-    """How many different n-grams stand in both."""
-    return len(mine.keys() & theirs.keys())
-
-
-def _distinct(mine, theirs):
-    """How many different n-grams stand in the hypothesis."""
-    return len(mine)
-
-
-def _in_reference(mine, theirs):
-    """How many n-grams the reference has."""
-    return theirs.total()
-
-
-def _pooled(hypotheses, references):
-    """Matches (4,) where a hypothesis may find its n-grams in any reference."""
-    matches = []
-    for n in ORDERS:
-        mine = _all_grams(hypotheses, n)
-        theirs = _all_grams(references, n)
-        both = mine & theirs
-        matches.append(both.total())
-
-    return np.array(matches)
-
-
 def _all_grams(texts, n):
-    """The n-grams of all texts together, counted."""
     found: Counter = Counter()
     for tokens in texts:
         found += _grams(tokens, n)
     return found
+
+
+def _summed(pairs, count):
+    """count(n-grams of the hypothesis, of the reference), summed over all pairs, for each order (4,)."""
+    counts = [[count(_grams(mine, n), _grams(theirs, n)) for n in ORDERS] for mine, theirs in pairs]
+    return np.sum(counts, 0)
 
 
 def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
@@ -320,7 +241,11 @@ def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
         seeds = rng.integers(2**31, size=2).tolist()
         rows = [_resampled_by(paired_bootstrap, one, other, seed) for seed in seeds]
         if low < 1:
-            _judge_chance(paired_bootstrap, one, other, seeds[0], rows[0])
+            again = _resampled_by(paired_bootstrap, one, other, seeds[0])
+            if not np.array_equal(rows[0], again):
+                raise NotYet(
+                    "the same generator in the same state gave two results: use `rng` alone."
+                )
 
         gains = _gains(rng, one, other)
         _, *ends, p = np.mean(rows, 0)
@@ -344,21 +269,13 @@ def _resampled_by(paired_bootstrap, one, other, seed):
     return vector(result, 4, "(gain, low, high, p)")
 
 
-def _judge_chance(paired_bootstrap, one, other, seed, before):
-    """NotYet where a second run with the same seed gives another result."""
-    again = _resampled_by(paired_bootstrap, one, other, seed)
-    if not np.array_equal(before, again):
-        raise NotYet("the same generator in the same state gave two results: use `rng` alone.")
-
-
 def _pair(rng, n, low, high):
     """Counts (n, 10) of two systems whose gain is between `low` and `high` of its standard deviations."""
     gap = 0.02 if low < 1 else 0.16
     while True:
         one, other = _systems(rng, n, gap)
         gains = _gains(rng, one, other, num_samples=400)
-        clearness = gains.mean() / gains.std()
-        if low < clearness < high:
+        if low < gains.mean() / gains.std() < high:
             return one, other
 
 
@@ -367,17 +284,14 @@ def _systems(rng, n, gap):
     length = rng.integers(6, 25, size=(n, 1))
     totals = length - np.arange(4)
     skill = rng.beta(1.2, 1.2, size=(n, 1))
-    orders = np.array(ORDERS)
-    common = rng.binomial(totals, skill**orders)
+    common = rng.binomial(totals, skill ** np.array(ORDERS))
 
     systems = []
     for luck in (0.15, 0.15 + gap):
         more = rng.binomial(2, luck, totals.shape)
         fewer = rng.binomial(2, 0.15, totals.shape)
-
         matches = np.clip(common + more - fewer, 0, totals)
-        counts = [matches, totals, length, length]
-        systems.append(np.hstack(counts))
+        systems.append(np.hstack([matches, totals, length, length]))
 
     return systems
 
@@ -387,35 +301,24 @@ def _gains(rng, one, other, *, paired=True, num_samples=10_000):
     n = len(one)
     picks = _picks(rng, n, num_samples)
     others = picks if paired else _picks(rng, n, num_samples)
-    ours = _bleu(picks @ other)
-    theirs = _bleu(others @ one)
-    return ours - theirs
+    return _bleu(picks @ other) - _bleu(others @ one)
 
 
 def _picks(rng, n, num_samples):
     """How often each of n sentences is in each sample, (num_samples, n)."""
     drawn = rng.integers(n, size=(num_samples, n))
-    starts = n * np.arange(num_samples)  # a range of numbers for each sample
-    drawn += starts[:, None]
+    drawn += n * np.arange(num_samples)[:, None]  # a range of numbers for each sample
     counts = np.bincount(drawn.ravel(), minlength=drawn.size)
-    counts = counts.reshape(num_samples, n)
-    return counts.astype(float)
+    return counts.reshape(num_samples, n).astype(float)
 
 
 def _bleu(counts):
     """BLEU (...) of summed counts (..., 10): four of matches, four of n-grams, two lengths."""
-    matches = counts[..., :4]
-    totals = counts[..., 4:8]
-    c = counts[..., 8]
-    r = counts[..., 9]
-
-    shares = matches / np.maximum(totals, 1)
+    shares = counts[..., :4] / np.maximum(counts[..., 4:8], 1)
     with np.errstate(divide="ignore"):
         logs = np.log(shares)
-    ratio = r / np.maximum(c, 1)
-    brevity = np.minimum(0, 1 - ratio)
-    mean = logs.mean(-1)
-    return 100 * np.exp(mean + brevity)
+    ratio = counts[..., 9] / np.maximum(counts[..., 8], 1)
+    return 100 * np.exp(logs.mean(-1) + np.minimum(0, 1 - ratio))
 
 
 def _judge_gain(gain, one, other, gains):
@@ -425,6 +328,7 @@ def _judge_gain(gain, one, other, gains):
         return
     by_sentence = _bleu(other) - _bleu(one)
     noise = gains.std() / 1000**0.5  # of a mean over the answer's samples
+    fact = f"the gain is {gain:.4f}, where the scores of the whole test set differ by {right:.4f}"
     known = {
         "it is the mean over sentences": (by_sentence.mean(), CLOSE),
         "it should be that of `other` over `one`": (-right, CLOSE),
@@ -434,7 +338,6 @@ def _judge_gain(gain, one, other, gains):
             5 * noise,
         ),
     }
-    fact = f"the gain is {gain:.4f}, where the scores of the whole test set differ by {right:.4f}"
     for what, (wrong, limit) in known.items():
         if abs(gain - wrong) <= limit:
             raise NotYet(f"{fact}; {what}.")
@@ -448,8 +351,7 @@ def _judge_interval(ends, one, other, gains, rng):
         raise NotYet(f"low {low:.2f} is above high {high:.2f}.")
     right = np.quantile(gains, [0.025, 0.975])
     is_near = largest_gap(ends, right) <= 0.5 * gains.std()
-    is_inside = (low <= gains) & (gains <= high)
-    holds = is_inside.mean()
+    holds = ((low <= gains) & (gains <= high)).mean()
     if abs(holds - 0.95) <= 0.025 and is_near:
         return
 
@@ -498,7 +400,6 @@ def _judge_last(paired_bootstrap, one, seed):
     none[-1, :4] = 0
     all_of_it = one.copy()
     all_of_it[-1, :4] = one[-1, 4:8]
-
     *_, p = _resampled_by(paired_bootstrap, none, all_of_it, seed)
 
     n = len(one)

@@ -3,19 +3,16 @@
 It measures contexts and how the work grows, and never looks into a cache.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import STOPPED, Caller, NotYet, number, shuffled
-from attn_course.answers.mistakes import AnyOf, Seen
+from attn_course.answers.mistakes import AnyOf, Seen, Trials
 from attn_course.answers.tensors import TOLERANCE, close, distance, tensor_trials
 from attn_course.drivers import step_caches, work_of_next_step
-from attn_course.questions.attention_mistakes import (
-    INVERTED,
-    LOW_FILL,
-    far_below,
-    wrong_contexts,
-)
+from attn_course.questions.attention_mistakes import INVERTED, LOW_FILL, far_below, wrong_contexts
 from attn_utils.kernels import attend, rotate, softmax
 
 Cuts = tuple[int, ...]  # new tokens of each step
@@ -40,7 +37,10 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
         base, cuts = case
         shape = (2, 3, 2, NUM_TOKENS, 6)  # two sequences of q, k, v (B, T, d)
         sequences = [list(sequence) for sequence in rng.normal(size=shape)]
-        setting = _in_words(base, cuts)
+        setting = f"pieces of {', '.join(map(str, cuts))} tokens"
+        if case is IN_ONE_PIECE:
+            setting = "both sequences in one piece"
+        setting += ", no rotation" if base is None else ", with rotation"
         if case is LOW:
             sequences = [[*far_below(rng, q, k), v] for q, k, v in sequences]
             setting += ", all scores far below zero"
@@ -58,38 +58,20 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
             fact = distance(found, right, setting)
             trials.add(found, right, fact, sequence, base, cuts, found, right)
 
-    try:
-        trials.settle()
-    except NotYet as error:
-        if _share_tokens(rng, cache_class):
-            raise NotYet(f"{SHARED}: {error}") from None
-        raise
+    short = [list(sequence) for sequence in rng.normal(size=(2, 3, 2, 2, 6))]
+    settle_apart(trials, "caches", lambda x: cache_class.via(step_caches, None, x, [1, 1]), short)
     _judge_work(rng, cache_class)
     return f"equal to the full causal pass of 16 tokens in {len(cases)} ways to cut, two caches by turns."
 
 
-def _in_words(base, cuts):
-    """How the sequences are cut and whether they are rotated."""
-    if (base, cuts) == IN_ONE_PIECE:
-        return "both sequences in one piece, no rotation"
-    pieces = ", ".join(map(str, cuts))
-    kind = "no rotation" if base is None else "with rotation"
-    return f"pieces of {pieces} tokens, {kind}"
-
-
 def _stepped(cache_class, base, sequences, cuts, setting):
     """[contexts (B, T, dv) of each of two caches], the steps side by side."""
-    values = sequences[0][2]
-    B, _, dv = values.shape
+    B, _, dv = sequences[0][2].shape
     contexts = []
     for steps in cache_class.via(step_caches, base, sequences, list(cuts)):
-        so_far = 0
-        for cut, context in zip(cuts, steps, strict=True):
-            if isinstance(context, str):
-                missing = ": is a `return` missing?" if context == "NoneType" else "."
-                raise NotYet(f"step returned {context}, where a tensor is expected{missing}")
+        refuse_types(steps)
+        for cut, so_far, context in zip(cuts, np.cumsum(cuts), steps, strict=True):
             wanted = (B, cut, dv)
-            so_far += cut
             if context.shape == (B, so_far, dv) != wanted:
                 raise NotYet(
                     f"step returned the contexts of all {so_far} tokens so far; those of the {cut} new ones "
@@ -103,16 +85,31 @@ def _stepped(cache_class, base, sequences, cuts, setting):
     return contexts
 
 
-SHARED = "two caches share their tokens: a store belongs to an instance, not to the class"
+def refuse_types(steps: list) -> None:
+    """NotYet where a step of a cache or a ring gave no tensor, but what has the name of a type here."""
+    for found in steps:
+        if isinstance(found, str):
+            missing = ": is a `return` missing?" if found == "NoneType" else "."
+            raise NotYet(f"step returned {found}, where a tensor is expected{missing}")
 
 
-def _share_tokens(rng, cache_class):
-    """Whether what a new cache says of its first token depends on what another one was told before."""
-    one, other = rng.normal(size=(2, 3, 2, 1, 6))  # two tokens, of each q, k, v (B, 1, d)
-    first, _ = cache_class.via(step_caches, None, [list(one), list(other)], [1])
-    _, second = cache_class.via(step_caches, None, [list(other), list(one)], [1])
-    said = [np.nan_to_num(found[0]) for found in (first, second)]  # nan twice is no difference
-    return not close(*said)
+def settle_apart(
+    trials: Trials, stores: str, step: Callable[[list], list], sequences: list
+) -> None:
+    """Settle; where a trial is wrong, say so if a store is disturbed by another one beside it.
+
+    stores: what they are called. step: sequences -> for each, what every step of a new store gives.
+    """
+    try:
+        trials.settle()
+    except NotYet as error:
+        alone = step(sequences[:1])[0]
+        together = step(sequences)[0]
+        if not close(np.nan_to_num(alone), np.nan_to_num(together)):  # nan twice is no difference
+            raise NotYet(
+                f"two {stores} share their tokens: a store belongs to an instance, not to the class: {error}"
+            ) from None
+        raise
 
 
 FEW = 4
@@ -120,13 +117,8 @@ GROWTH = 5  # four times the tokens: four times the work with a cache, six to si
 
 
 def _judge_work(rng, cache_class):
-    """NotYet where one more token costs more and more, as if all tokens were new.
-
-    What comes out is compared again.
-    """
-    pair = rng.normal(
-        size=(3, 2, NUM_TOKENS, 2)
-    )  # q, k, v (B, T, d); scores outweigh what is copied
+    """NotYet where one more token costs more and more, as if all tokens were new."""
+    pair = rng.normal(size=(3, 2, NUM_TOKENS, 2))  # q, k, v (B, T, d); scores outweigh copies
     few = _work_a_sequence(cache_class, pair, FEW)
     many = _work_a_sequence(cache_class, pair, NUM_TOKENS)
     if not many <= GROWTH * few:
@@ -138,7 +130,10 @@ def _judge_work(rng, cache_class):
 
 
 def _work_a_sequence(cache_class, pair, num_tokens):
-    """What the second sequence of a batch adds to the work; so a mask, which serves both, is free."""
+    """What the second sequence of a batch adds to the work; so a mask, which serves both, is free.
+
+    What comes out is compared again.
+    """
     sequence = pair[:, :, :num_tokens]
     right = _look(list(sequence), None, PAST[:num_tokens, :num_tokens])[:, -1:]
     works = []
@@ -154,8 +149,7 @@ def _work_a_sequence(cache_class, pair, num_tokens):
                 "right, but not computed with torch, so its work is not seen: use no NumPy."
             )
         works.append(number(work))
-    work_of_two, work_of_one = works
-    return work_of_two - work_of_one
+    return works[0] - works[1]
 
 
 # The mistakes
@@ -175,19 +169,20 @@ class _Steps:
 
 
 def _wrong_caches(sequence, base, cuts, found, right):
-    """{sentence: contexts (B, T, dv) of this mistake}."""
     steps = _Steps(cuts)
 
-    def look(
-        see: np.ndarray = PAST, base: float | None = base, **changed: np.ndarray | float
-    ) -> np.ndarray:
-        """The sequence under a mask (T, T), with tokens at other positions (T,)."""
-        return _look(sequence, base, see, **changed)
+    def look(see=PAST, base=base, **positions):
+        return _look(sequence, base, see, **positions)
 
     q, k, v = sequence
     if base is not None:
         q, k = (rotate(x, steps.place, base) for x in (q, k))
-    so_far = steps.place < steps.end[:, None]
+    zero = np.zeros(NUM_TOKENS)
+    own = steps.place - steps.start  # the number within a piece
+    key = steps.place
+    query = key[:, None]
+    start = steps.start[:, None]
+    so_far = key < steps.end[:, None]
     later = so_far & ~PAST
     scores = q @ k.mT / q.shape[-1] ** 0.5
     filled = [np.where(PAST, scores, fill) for fill in (-20.0, -1e4)]
@@ -195,9 +190,41 @@ def _wrong_caches(sequence, base, cuts, found, right):
         **wrong_contexts(q, k, v, PAST),
         LOW_FILL: AnyOf(tuple(softmax(np.where(so_far, low, -np.inf)) @ v for low in filled)),
         INVERTED: look(later) if later.any() else Seen(not np.nan_to_num(found).any()),
-        **_wrong_positions(look, steps),
-        **_half_rotated(look),
-        **_wrong_masks(look, steps),
+        "right without rotation, wrong with it: each step starts again at position 0, where the new token "
+        "stands at the number of cached tokens": look(queries=own, keys=own),
+        "query and key of one token must have one position; your query is one ahead": (
+            look(queries=steps.place + 1)
+        ),
+        "query and key of one token must have one position; your counter moves on between the two": (
+            look(queries=steps.end + own)
+        ),
+        "the position counts steps; it counts tokens": (
+            look(queries=steps.number + own, keys=steps.number + own)
+        ),
+        "all tokens of a piece stand at one position; each has its own": (
+            look(queries=steps.start, keys=steps.start)
+        ),
+        "both query and key are rotated, or the difference is lost; you rotate the query alone": (
+            look(keys=zero)
+        ),
+        "both query and key are rotated, or the difference is lost; you rotate the key alone": (
+            look(queries=zero)
+        ),
+        "the rotation is not used": look(base=None),
+        "the triangle is aligned top-left, so that a new query sees key 0 and not its own; see 06": (
+            look(key <= query - start)
+        ),
+        "the first tokens of a piece see later ones: a piece of several tokens needs its mask": (
+            look(so_far)
+        ),
+        "the mask is shifted by one, so that a token also sees the one just after it in its piece": (
+            look((key <= query + 1) & so_far)
+        ),
+        "the new tokens do not see themselves: append before you attend": look(key < start),
+        "tokens after the first piece do not see themselves: append before you attend": look(
+            np.where(start == 0, PAST, key < start)
+        ),
+        "earlier tokens are not there: keep keys and values": look(PAST & (key >= start)),
         "a key is rotated once, by its own position; yours are rotated again at every step": (
             _turned_again(sequence, base, steps)
         ),
@@ -213,65 +240,6 @@ def _wrong_caches(sequence, base, cuts, found, right):
         "empty slots are attended: a zero key has score 0 and weight e^0; cut the cache at its length": (
             Seen(_is_shrunk(found, right))
         ),
-    }
-
-
-def _wrong_positions(look, steps):
-    """Where tokens stand at the wrong number."""
-    own = steps.place - steps.start  # the number within a piece
-    return {
-        "right without rotation, wrong with it: each step starts again at position 0, where the new token "
-        "stands at the number of cached tokens": look(queries=own, keys=own),
-        "query and key of one token must have one position; your query is one ahead": (
-            look(queries=steps.place + 1)
-        ),
-        "query and key of one token must have one position; your counter moves on between the two": (
-            look(queries=steps.end + own)
-        ),
-        "the position counts steps; it counts tokens": (
-            look(queries=steps.number + own, keys=steps.number + own)
-        ),
-        "all tokens of a piece stand at one position; each has its own": (
-            look(queries=steps.start, keys=steps.start)
-        ),
-    }
-
-
-def _half_rotated(look):
-    """Where the rotation is forgotten."""
-    zero = np.zeros(NUM_TOKENS)
-    return {
-        "both query and key are rotated, or the difference is lost; you rotate the query alone": (
-            look(keys=zero)
-        ),
-        "both query and key are rotated, or the difference is lost; you rotate the key alone": (
-            look(queries=zero)
-        ),
-        "the rotation is not used": look(base=None),
-    }
-
-
-def _wrong_masks(look, steps):
-    """Where a token sees others than those before it and itself."""
-    key = steps.place
-    query = key[:, None]
-    start = steps.start[:, None]
-    end = steps.end[:, None]
-    return {
-        "the triangle is aligned top-left, so that a new query sees key 0 and not its own; see 06": (
-            look(key <= query - start)
-        ),
-        "the first tokens of a piece see later ones: a piece of several tokens needs its mask": (
-            look(key < end)
-        ),
-        "the mask is shifted by one, so that a token also sees the one just after it in its piece": (
-            look((key <= query + 1) & (key < end))
-        ),
-        "the new tokens do not see themselves: append before you attend": look(key < start),
-        "tokens after the first piece do not see themselves: append before you attend": look(
-            np.where(start == 0, PAST, key < start)
-        ),
-        "earlier tokens are not there: keep keys and values": look(PAST & (key >= start)),
     }
 
 
@@ -305,9 +273,7 @@ def _turned_again(sequence, base, steps):
     for t in steps.place:
         times = steps.number[t] - steps.number + 1
         positions = np.where(steps.place <= t, steps.place * times, 0)
-        context = _look(sequence, base, PAST, keys=positions)
-        rows.append(context[:, t])
-
+        rows.append(_look(sequence, base, PAST, keys=positions)[:, t])
     return np.stack(rows, 1)
 
 
@@ -316,8 +282,5 @@ def _is_shrunk(found, right):
     products = (found * right).sum(-1, keepdims=True)
     squares = (right * right).sum(-1, keepdims=True)
     share = products / squares
-    if not (share >= 0).all() or not share.any():
-        return False
-    if not (share <= 1 + TOLERANCE).all():
-        return False
-    return close(found, share * right)
+    is_share = (share >= 0) & (share <= 1 + TOLERANCE)
+    return is_share.all() and share.any() and close(found, share * right)

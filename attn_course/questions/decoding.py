@@ -11,7 +11,7 @@ from attn_course.answers.tensors import distance, only_tensors, tensor_trials
 from attn_course.drivers import run_tensors
 from attn_course.questions.attention_mistakes import far_below, wrong_contexts
 from attn_course.questions.caching import cache_is_exact
-from attn_course.questions.latent_keys import latents_are_enough
+from attn_course.questions.latent_attention import latents_are_enough
 from attn_course.questions.linear_states import linear_attention_is_causal, values_are_invisible
 from attn_course.questions.windows import window_moves
 from attn_course.register import Part, Question
@@ -41,7 +41,7 @@ def costs_are_exact(rng: Generator, decode_scores: Caller, cache_bytes: Caller) 
     for setting in [FIRST_CACHE, *shuffled(rng, [SMALLEST_CACHE, drawn_cache])]:
         call = f"cache_bytes{setting}"
         said = number(cache_bytes(*setting), call)
-        sizes.judge(said, _count_bytes(*setting), f"{call} is {said:,.0f}", *setting)
+        sizes.judge(said, 2 * math.prod(setting), f"{call} is {said:,.0f}", *setting)
 
     ratio = count_scores(1024, False) / count_scores(1024, True)
     return (
@@ -56,7 +56,6 @@ def count_scores(T: int, cached: bool) -> int:
 
 
 def _wrong_counts(T, cached):
-    """{sentence: the number of scores}."""
     right = count_scores(T, cached)
     num_pairs = T * (T + 1) // 2
     table = {}
@@ -90,19 +89,14 @@ def _wrong_counts(T, cached):
             right if cached else num_pairs * (T + 2) // 3
         ),
         "the sum of all t is squared; the squares are added": right if cached else num_pairs**2,
-        "every score is counted twice, as a multiplication and an addition; scores are asked for": 2
-        * right,
+        "every score is counted twice, as a multiplication and an addition; scores are asked for": (
+            2 * right
+        ),
     }
 
 
-def _count_bytes(batch, layers, groups, d, T, size):
-    """Of keys and values of T tokens."""
-    return math.prod((2, batch, layers, groups, d, T, size))
-
-
 def _wrong_bytes(batch, layers, groups, d, T, size):
-    """{sentence: bytes}."""
-    right = _count_bytes(batch, layers, groups, d, T, size)
+    right = 2 * batch * layers * groups * d * T * size
     return {
         "keys *and* values are kept: a factor 2": right // 2,
         "these are numbers, not bytes; each takes `size` bytes": right // size,
@@ -131,8 +125,7 @@ HEAD_WIDTH = 5  # so that no two wrong scales agree
 def heads_share_groups(rng: Generator, grouped: Caller) -> str:
     """14.3: causal attention in which neighbouring heads share the keys and values of a group."""
     trials = tensor_trials(_wrong_groups)
-    others = shuffled(rng, GROUPS[1:])
-    for B, H, G in [GROUPS[0], *others, LOW_GROUPS]:
+    for B, H, G in [GROUPS[0], *shuffled(rng, GROUPS[1:]), LOW_GROUPS]:
         T = int(rng.integers(6, 9))
         inputs = [rng.normal(size=(B, heads, T, HEAD_WIDTH)) for heads in (H, G, G)]
         setting = f"{H} heads, {G} groups, {T} tokens"
@@ -143,27 +136,21 @@ def heads_share_groups(rng: Generator, grouped: Caller) -> str:
         result = grouped.via(run_tensors, inputs)
         (found,) = only_tensors(result, "grouped", 1)
         right = _grouped(*inputs)
-        fact = distance(found, right, setting)
-        trials.judge(found, right, fact, *inputs)
+        trials.judge(found, right, distance(found, right, setting), *inputs)
 
     return "equal to attention with repeated keys and values for (H, G) = (6, 2), (4, 4), (4, 1), (6, 3)."
 
 
 def _grouped(q, k, v, *, keys=None, values=None, scale=None):
-    """Attention (B, H, T, d) in which head h uses keys[h] and values[h], numbers of groups."""
+    """Attention (B, H, T, d) in which head h uses keys[h] and values[h], its own group if None."""
     H = q.shape[1]
-    G = k.shape[1]
-    own = np.arange(H) * G // H
-    if keys is None:
-        keys = own
-    if values is None:
-        values = own
-    context, _ = attend(q, k[:, keys], v[:, values], causal=True, scale=scale)
-    return context
+    own = np.arange(H) * k.shape[1] // H
+    k = k[:, own if keys is None else keys]
+    v = v[:, own if values is None else values]
+    return attend(q, k, v, causal=True, scale=scale)[0]
 
 
 def _wrong_groups(q, k, v):
-    """{sentence: contexts (B, H, T, d)}."""
     B, H, T, d = q.shape
     G = k.shape[1]
     heads = np.arange(H)

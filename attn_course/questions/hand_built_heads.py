@@ -56,6 +56,11 @@ class Looked:
     scores: np.ndarray
     written: np.ndarray
 
+    @property
+    def one_back(self) -> np.ndarray:
+        """The weights (T - 1,) on the place before, from place 1 on."""
+        return np.diagonal(self.weights, -1)
+
     def part(self, name: str) -> np.ndarray:
         """What was written into a subspace."""
         return self.written[:, self.sizes.subspace(name)]
@@ -63,9 +68,8 @@ class Looked:
 
 def _matrices(answer, name, sizes):
     """(W_QK, W_OV) of an answer, both (D, D) and finite."""
-    pair = two(
-        answer(sizes.num_letters, sizes.length), f"{name} returns two matrices, (W_QK, W_OV)."
-    )
+    value = answer(sizes.num_letters, sizes.length)
+    pair = two(value, f"{name} returns two matrices, (W_QK, W_OV).")
     D = sizes.width
     found = []
     for which, matrix in zip(("W_QK", "W_OV"), pair, strict=True):
@@ -92,7 +96,6 @@ EXCHANGED = "The two matrices are in the wrong order: return (W_QK, W_OV)."
 
 
 def _run(x, letters, sizes, matrices):
-    """What a head with these matrices does with a stream."""
     W_qk, W_ov = matrices
     q = x @ W_qk
     written, weights = attend(q, x, x @ W_ov, causal=True, scale=1.0)
@@ -108,9 +111,9 @@ ROWS = 3  # sequences of each size
 def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
     """13.1: weight on the place before, its letter in `before`, all else in the stream untouched."""
     seen = []
+    exchanged = []
     length = int(rng.integers(6, 16))
     drawn = (int(rng.integers(3, 9)), length, int(rng.integers(4, length + 1)))
-    exchanged = []
     for num_letters, length, T in shuffled(rng, [*SIZES, drawn]):
         sizes = Sizes(num_letters, length)
         matrices = _matrices(previous_token_head, "previous_token_head", sizes)
@@ -120,28 +123,17 @@ def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
             seen.append(_run(x, letters, sizes, matrices))
             exchanged.append(_run(x, letters, sizes, matrices[::-1]))
 
-    lowest = min(_one_back(one).min() for one in seen)
-    if lowest < ENOUGH <= min(_one_back(one).min() for one in exchanged):
+    least = min(seen, key=lambda one: one.one_back.min())
+    on = least.one_back
+    if on.min() < ENOUGH <= min(one.one_back.min() for one in exchanged):
         raise NotYet(EXCHANGED)
-    if lowest < ENOUGH:
-        raise NotYet(f"{_where_it_looks(seen)} {_least_one_back(seen)}")
+    if on.min() < ENOUGH:
+        raise NotYet(
+            f"{_where_it_looks(seen)} The token at place {on.argmin() + 1} puts {on.min():.2f} of its weight "
+            f"on the place before (length {least.sizes.length}), and {ENOUGH} is asked for."
+        )
     _judge_letter(seen)
-    return f"in {len(seen)} sequences every token looks one back, with at least {lowest:.1%} of its weight."
-
-
-def _one_back(one):
-    """The weights (T - 1,) on the place before, from place 1 on."""
-    return np.diagonal(one.weights, -1)
-
-
-def _least_one_back(seen):
-    """A sentence on the token that looks least at the place before it."""
-    least = min(seen, key=lambda one: _one_back(one).min())
-    on = _one_back(least)
-    return (
-        f"The token at place {on.argmin() + 1} puts {on.min():.2f} of its weight on the place before "
-        f"(length {least.sizes.length}), and {ENOUGH} is asked for."
-    )
+    return f"in {len(seen)} sequences every token looks one back, with at least {on.min():.1%} of its weight."
 
 
 def _where_it_looks(seen):
@@ -162,19 +154,12 @@ def _where_it_looks(seen):
         return "The place before has the lowest score of all: the sign is turned round."
     if all((one.weights[p].argmax(1) == p - 1).all() for one, p in zip(seen, places, strict=True)):
         return "It looks at the right place, but not sharply enough: make the scores larger."
-    if _depends_on_letters(seen):
-        return "Where a token looks depends on the letters: ask by place."
-    return "The weight goes elsewhere."
-
-
-def _depends_on_letters(seen):
-    """Whether two sequences of one size got different weights."""
     first: dict = {}
     for one in seen:
         other = first.setdefault((one.sizes, len(one.letters)), one)
         if np.abs(other.weights - one.weights).max() > 0.01:
-            return True
-    return False
+            return "Where a token looks depends on the letters: ask by place."
+    return "The weight goes elsewhere."
 
 
 def _judge_letter(seen):
@@ -182,26 +167,25 @@ def _judge_letter(seen):
     for one in seen:
         wanted = np.eye(one.sizes.num_letters)[one.letters[:-1]]
         found = one.part("before")[1:]
-        _judge_others(one, "before")
+        _judge_subspaces(one, "before", found)
         if np.abs(found - wanted).max() <= NEAR:
             continue
-        if np.abs(found).max() <= SILENT:
-            raise NotYet("Nothing arrives in `before`: rows of W_OV read, columns write.")
         factor = (found * wanted).sum() / wanted.sum()
         if np.abs(found - factor * wanted).max() <= NEAR * abs(factor):
             raise NotYet(f"The letter arrives in `before` {factor:.2g} times instead of once.")
         raise NotYet("What arrives in `before` is not the letter of the place before.")
 
 
-def _judge_others(one, meant):
-    """NotYet where another subspace than the one that is meant is written to."""
+def _judge_subspaces(one, meant, found):
+    """NotYet where another subspace than the one that is meant is written to, or nothing is `found` there."""
     moved = [name for name in NAMES if name != meant and np.abs(one.part(name)).max() > SILENT]
-    if not moved:
-        return
     names = " and ".join(f"`{name}`" for name in moved)
-    if np.abs(one.part(meant)).max() <= SILENT:
+    if moved and np.abs(one.part(meant)).max() <= SILENT:
         raise NotYet(f"The head writes into {names}, and nothing arrives in `{meant}`.")
-    raise NotYet(f"The head also writes into {names}; leave these subspaces as they are.")
+    if moved:
+        raise NotYet(f"The head also writes into {names}; leave these subspaces as they are.")
+    if np.abs(found).max() <= SILENT:
+        raise NotYet(f"Nothing arrives in `{meant}`: rows of W_OV read, columns write.")
 
 
 # 13.2
@@ -223,14 +207,12 @@ def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
     """13.2: equal weight on every place after an earlier occurrence, its letters as shares in `after`."""
     rows = [np.array(row) for row in FIXED]
     for _ in range(RANDOM_ROWS):
-        T = int(rng.integers(6, LONGEST + 1))
-        rows.append(rng.integers(4, size=T))
+        rows.append(rng.integers(4, size=int(rng.integers(6, LONGEST + 1))))
 
     seen = []
     exchanged = []
-    for length in shuffled(
-        rng, (LONGEST, LONGEST + 1, int(rng.integers(LONGEST + 2, 2 * LONGEST)))
-    ):
+    drawn = int(rng.integers(LONGEST + 2, 2 * LONGEST))
+    for length in shuffled(rng, (LONGEST, LONGEST + 1, drawn)):
         sizes = Sizes(int(rng.integers(6, MOST_LETTERS + 1)), length)
         matrices = _matrices(induction_head, "induction_head", sizes)
         for letters in shuffled(rng, rows):
@@ -284,53 +266,49 @@ def _on(keys, t):
 
 
 def _wrong_places(letters, t, found):
-    """{sentence: the weights (t + 1,) of a head with this mistake}."""
     right = matches(letters, t)
     before = np.r_[letters[0], letters[:-1]]
     past = range(t + 1)
-    guarded_twice = [s for s in right if s != 1]
-    twice = [
-        s for s in right if letters[s] == letters[t]
-    ]  # after the letter, and the letter itself
+    itself = [s for s in past if letters[s] == letters[t]]
+    twice = [s for s in right if s in itself]  # after the letter, and the letter itself
     inside = found[right]
     outside = np.delete(found, right)
     is_soft = inside.min() > outside.max(initial=0) and np.ptp(inside) <= NEAR
     sentences = {
-        "it finds the letter itself and says it again; look for the place *after* it": (
-            [s for s in past if letters[s] == letters[t]]
-        ),
+        "it finds the letter itself and says it again; look for the place *after* it": itself,
         "it looks for the letter before yours; the query asks with its letter, and a key answers with what "
         "stood before it": [s for s in past if letters[s] == before[t]],
         "what stood before you is compared with what stood before the key; the query asks with its own "
-        "letter": ([s for s in past if before[s] == before[t]]),
+        "letter": [s for s in past if before[s] == before[t]],
         "place 0 sees itself alone, so `before` there holds its own letter; when that letter returns, weight "
         "goes to place 0": [s for s in past if before[s] == letters[t]],
         "everything goes to place 0: the sign of what you add there is turned round": [0],
         "the latest occurrence gets all the weight; equal scores share it": [right[-1]],
         "the first occurrence gets all the weight; equal scores share it": [right[0]],
         "all places get the same weight: no score depends on the letters": list(past),
-        "it looks one place back, whatever the letters are: that is the head of 13.1": [
-            max(t - 1, 0)
-        ],
+        "it looks one place back, whatever the letters are: that is the head of 13.1": [t - 1],
         "it finds the letter itself too; the places *after* it alone are meant": (
-            twice or [s for s in past if s in right or letters[s] == letters[t]]
+            twice or sorted({*right, *itself})
         ),
         "a place that matches is avoided: the sign of the scores is turned round": (
             [s for s in past if before[s] != letters[t]]
         ),
     }
+    hidden = {  # the places that are found, and the one that is not
+        "what stood at place 1 is never found; only place 0 has no predecessor": (right, 1),
+        "place 1 is hidden in place of place 0, which has no predecessor": (
+            [s for s in past if before[s] == letters[t]],
+            1,
+        ),
+        "a token does not see itself, but in a doubled letter place t is the one to be found": (
+            right,
+            t,
+        ),
+    }
     table: dict = {sentence: _fitting(keys, found, t) for sentence, keys in sentences.items()}
-    table["what stood at place 1 is never found; only place 0 has no predecessor"] = (
-        _on(guarded_twice, t) if guarded_twice else Seen(found[1] < 0.6)
-    )
-    unguarded = [s for s in past if before[s] == letters[t] and s != 1]
-    table["place 1 is hidden in place of place 0, which has no predecessor"] = (
-        _on(unguarded, t) if unguarded else Seen(found[1] < 0.6)
-    )
-    others = [s for s in right if s != t]
-    table["a token does not see itself, but in a doubled letter place t is the one to be found"] = (
-        _on(others, t) if others else Seen(found[t] < 0.6)
-    )
+    for sentence, (keys, place) in hidden.items():
+        others = [s for s in keys if s != place]
+        table[sentence] = _on(others, t) if others else Seen(found[place] < 0.6)
     table["the right places, but too soft: make the scores larger"] = Seen(is_soft)
     return table
 
@@ -352,18 +330,16 @@ def _judge_followers(seen):
         asked = [t for t in range(len(letters)) if matches(letters, t)]
         wanted = np.array([one_hot[letters[matches(letters, t)]].mean(0) for t in asked])
         found = one.part("after")[asked]
-        _judge_others(one, "after")
-        if not asked or np.abs(found - wanted).max() <= NEAR:
+        _judge_subspaces(one, "after", found)
+        if np.abs(found - wanted).max() <= NEAR:
             continue
-        if np.abs(found).max() <= SILENT:
-            raise NotYet("Nothing arrives in `after`: rows of W_OV read, columns write.")
         if np.abs(found - one_hot[letters[asked]]).max() <= NEAR:
             raise NotYet(
                 "The right places are found, but W_OV reads `before` there, which is the letter you had."
             )
-        total = found.sum(1)
-        if np.ptp(total) <= NEAR and np.abs(found - total[0] * wanted).max() <= NEAR * abs(
-            total[0]
-        ):
-            raise NotYet(f"The shares in `after` add up to {total[0]:.2g}, where 1 is expected.")
+        totals = found.sum(1)
+        total = totals[0]
+        off = np.abs(found - total * wanted).max()
+        if np.ptp(totals) <= NEAR and off <= NEAR * abs(total):
+            raise NotYet(f"The shares in `after` add up to {total:.2g}, where 1 is expected.")
         raise NotYet("What arrives in `after` is not the letters at the places found.")

@@ -1,7 +1,6 @@
 """Questions 13.1-13.7, a head that finds what came next: judges of 13.3-13.7, titles, minutes and hints."""
 
 import math
-from functools import cache
 
 import numpy as np
 from numpy.random import Generator
@@ -17,8 +16,10 @@ from attn_utils.kernels import attend, softmax
 # 13.3
 
 
-@cache
-def claims_of_13_3() -> Claims:
+@chains_prove(
+    "the share of B is a mixture of its share of the matches and its share of the other keys."
+)
+def share_is_a_mixture() -> Claims:
     """The claim of 13.3: B's share, where alpha is the weight on all matches."""
     import sympy as sp
 
@@ -36,12 +37,6 @@ def claims_of_13_3() -> Claims:
     return (share,)
 
 
-share_is_a_mixture = chains_prove(
-    claims_of_13_3,
-    "the share of B is a mixture of its share of the matches and its share of the other keys.",
-)
-
-
 FIRST_COUNTS = (1000, 4, 0.01)
 COUNTS = ((11, 1, 0.01), (1000, 1, 0.01), (51, 7, 1e-6), (10**9, 3, 1e-9), (12, 2, 0.3))
 
@@ -49,12 +44,14 @@ COUNTS = ((11, 1, 0.01), (1000, 1, 0.01), (51, 7, 1e-6), (10**9, 3, 1e-9), (12, 
 def sharpness_is_smallest(rng: Generator, sharpness: Caller) -> str:
     """13.3: the smallest score that leaves epsilon to the keys that do not match."""
     trials = Trials(_wrong_scores)
-    n = int(rng.integers(20, 400))
-    drawn = (n, int(rng.integers(2, n // 3)), float(rng.uniform(0.001, 0.1)))
+    num_keys = int(rng.integers(20, 400))
+    drawn = (num_keys, int(rng.integers(2, num_keys // 3)), float(rng.uniform(0.001, 0.1)))
     for setting, answer in asked(rng, sharpness, [FIRST_COUNTS, *COUNTS, drawn]):
         call = f"sharpness({', '.join(f'{value:g}' for value in setting)})"
         found = number(answer, call)
-        left, asked_for = told_apart(_left_over(found, *setting), setting[-1])
+        n, num_matches, epsilon = setting
+        matches = num_matches * math.exp(min(found, 700))  # every other key counts 1
+        left, asked_for = told_apart(1 / (1 + matches / (n - num_matches)), epsilon)
         fact = (
             f"{call} leaves {left} of the weight to the other keys, where {asked_for} is asked for"
         )
@@ -68,14 +65,7 @@ def _right_score(n, num_matches, epsilon):
     return math.log((n - num_matches) / num_matches) + math.log((1 - epsilon) / epsilon)
 
 
-def _left_over(score, n, num_matches, epsilon):
-    """The weight on keys that do not match, where each match has this score and all others 0."""
-    others = n - num_matches
-    return 1 / (1 + num_matches / others * math.exp(min(score, 700)))
-
-
 def _wrong_scores(n, num_matches, epsilon):
-    """{sentence: the score that this mistake gives}."""
     right = _right_score(n, num_matches, epsilon)
     odds = math.log((1 - epsilon) / epsilon)
     others = n - num_matches
@@ -96,8 +86,9 @@ def _wrong_scores(n, num_matches, epsilon):
         "that leaves epsilon to the matches; they should keep 1 - epsilon": (
             math.log(others / num_matches) - odds
         ),
-        "several matches need a smaller score, not a larger one": math.log(others * num_matches)
-        + odds,
+        "several matches need a smaller score, not a larger one": (
+            math.log(others * num_matches) + odds
+        ),
         "that is a logarithm to base 2; exp belongs to the natural one": right / math.log(2),
         "that is a logarithm to base 10; exp belongs to the natural one": right / math.log(10),
         "nearly: the matches keep 1 - epsilon of the weight, not 1": (
@@ -115,6 +106,7 @@ LENGTHS = (7, 2, 20)
 FIRST_ROW = (0, 1, 2, 0, 1, 0, 3, 3, 0, 2)
 ROWS = ((4, 2, 4, 4, 1, 2, 4), (1, 2, 3, 4, 1, 2, 3, 4))
 NUM_HEADS = (1, 2, 3, 4)  # of the weights, one number for each sequence
+ONE_EACH = "one number for each head is expected"
 
 
 def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
@@ -123,8 +115,9 @@ def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
     settings = [(_causal_weights(rng, H, T),) for H, T in zip(NUM_HEADS[1:], LENGTHS, strict=True)]
     for (weights,), answer in asked(rng, previous, settings):
         H, T, _ = weights.shape
+        right = np.diagonal(weights, -1, -2, -1).mean(-1)
         name = f"previous_token_score for {H} heads and {T} tokens"
-        _judge_scores(trials, answer, _previous(weights), name, weights)
+        _add(trials, name, answer, right, ONE_EACH, weights)
     trials.settle()
 
     drawn = rng.integers(4, size=int(rng.integers(9, 16)))
@@ -134,34 +127,29 @@ def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
         (_causal_weights(rng, H, len(row)), row) for H, row in zip(NUM_HEADS, rows, strict=True)
     ]
     for (weights, tokens), answer in asked(rng, induction, cases):
+        right = _followed(weights, _hits(tokens))
         name = f"induction_score for tokens {' '.join(map(str, tokens))}"
-        _judge_scores(trials, answer, _followed(weights, _hits(tokens)), name, weights, tokens)
+        _add(trials, name, answer, right, ONE_EACH, weights, tokens)
     trials.settle()
     return f"both scores are right for up to four heads, on {len(LENGTHS)} and {len(trials)} sequences."
 
 
 def _causal_weights(rng, H, T):
-    """Random causal weights (H, T, T)."""
     scores = 2 * rng.normal(size=(H, T, T))
-    hidden = np.where(np.tri(T, dtype=bool), scores, -np.inf)
-    return softmax(hidden)
+    return softmax(np.where(np.tri(T, dtype=bool), scores, -np.inf))
 
 
-def _judge_scores(trials, answer, right, name, *inputs):
+def _add(trials, name, answer, right, shape, *inputs):
+    """Keep a trial; shape: what the answer's shape should be, in words."""
     found = array(answer, name)
     if found.shape != right.shape:
-        fact = f"{name} has shape {found.shape}, where one number for each head is expected"
+        fact = f"{name} has shape {found.shape}, where {shape}"
     else:
         fact = f"{name} is off by up to {np.abs(found - right).max():.2g}"
     trials.add(found, right, fact, *inputs)
 
 
-def _previous(weights):
-    return np.diagonal(weights, -1, -2, -1).mean(-1)
-
-
 def _wrong_previous(weights):
-    """{sentence: the scores (H,) that this mistake gives}."""
     H, T, _ = weights.shape
     on = np.diagonal(weights, -1, -2, -1)  # (H, T - 1)
     is_largest = weights[:, 1:].argmax(-1) == np.arange(T - 1)
@@ -202,20 +190,14 @@ def _followed(weights, hits, rows=None):
 
 
 def _wrong_induction(weights, tokens):
-    """{sentence: the scores (H,) that this mistake gives}."""
     T = len(tokens)
     hits = _hits(tokens)
     rows = hits.any(-1)
     found = (weights * hits).sum(-1)
     earlier = np.tri(T, k=-1, dtype=bool) & (tokens[None] == tokens[:, None])
-    one_before = np.zeros((T, T), bool)
-    one_before[:, :-1] = earlier[:, 1:]
-    latest = np.zeros((T, T), bool)
-    earliest = np.zeros((T, T), bool)
-    for t in np.flatnonzero(rows):
-        places = np.flatnonzero(hits[t])
-        latest[t, places[-1]] = True
-        earliest[t, places[0]] = True
+    one_before = np.pad(earlier[:, 1:], ((0, 0), (0, 1)))
+    earliest = hits & (hits.cumsum(-1) == 1)
+    latest = hits & (hits.cumsum(-1) == hits.sum(-1, keepdims=True))
     strict = hits & np.tri(T, k=-1, dtype=bool)
     stripe = np.eye(T, k=-(T // 2 - 1), dtype=bool)
     stripe[: T // 2] = False
@@ -273,25 +255,16 @@ def circuits_are_read(rng: Generator, ov: Caller, matching: Caller, copying: Cal
     """13.6: both circuits as matrices from letter to letter, and how far one of them copies."""
     settings = [_drawn_weights(rng, *sizes) for sizes in (FIRST_WIDTHS, *shuffled(rng, WIDTHS))]
     for name, answer, right, wrong, given in (
-        ("ov_circuit", ov, _ov, _wrong_ov, ("E", "W_v", "W_o", "U")),
-        (
-            "matching_circuit",
-            matching,
-            _matching,
-            _wrong_matching,
-            ("E", "W_q", "W_k", "W_v1", "W_o1"),
-        ),
+        ("ov_circuit", ov, _ov, _wrong_ov, "E W_v W_o U"),
+        ("matching_circuit", matching, _matching, _wrong_matching, "E W_q W_k W_v1 W_o1"),
     ):
         trials = Trials(wrong)
         for drawn in settings:
-            args = [drawn[key] for key in given]
-            found = array(answer(*args), f"{name}(...)")
+            args = [drawn[key] for key in given.split()]
             wanted = right(*args)
-            if found.shape != wanted.shape:
-                fact = f"{name}(...) has shape {found.shape}, where letters by letters is {wanted.shape}"
-            else:
-                fact = f"{name}(...) is off by up to {np.abs(found - wanted).max():.2g}"
-            trials.judge(found, wanted, fact, *args)
+            square = f"letters by letters is {wanted.shape}"
+            _add(trials, f"{name}(...)", answer(*args), wanted, square, *args)
+            trials.settle()
 
     trials = Trials(_wrong_copying)
     circuits = _circuits(rng)
@@ -306,17 +279,10 @@ def circuits_are_read(rng: Generator, ov: Caller, matching: Caller, copying: Cal
 
 
 def _drawn_weights(rng, num_letters, D, d):
-    """Random weights by name."""
-    shapes = {
-        "E": (num_letters, D),
-        "U": (D, num_letters),
-        "W_q": (D, d),
-        "W_k": (D, d),
-        "W_v": (D, d),
-        "W_o": (d, D),
-        "W_v1": (D, d),
-        "W_o1": (d, D),
-    }
+    read = (D, d)
+    write = (d, D)
+    shapes = {"E": (num_letters, D), "U": (D, num_letters), "W_q": read, "W_k": read}
+    shapes |= {"W_v": read, "W_o": write, "W_v1": read, "W_o1": write}
     return {name: rng.normal(size=shape) for name, shape in shapes.items()}
 
 
@@ -334,12 +300,10 @@ def _circuits(rng):
 
 
 def _ov(E, W_v, W_o, U):
-    written = E @ W_v @ W_o
-    return written @ U
+    return E @ (W_v @ W_o) @ U
 
 
 def _wrong_ov(E, W_v, W_o, U):
-    """{sentence: the matrix that this mistake gives}."""
     right = _ov(E, W_v, W_o, U)
     d = W_v.shape[1]
     table = {
@@ -361,7 +325,6 @@ def _matching(E, W_q, W_k, W_v1, W_o1):
 
 
 def _wrong_matching(E, W_q, W_k, W_v1, W_o1):
-    """{sentence: the matrix that this mistake gives}."""
     right = _matching(E, W_q, W_k, W_v1, W_o1)
     d = W_q.shape[1]
     first = E @ W_v1 @ W_o1
@@ -375,10 +338,9 @@ def _wrong_matching(E, W_q, W_k, W_v1, W_o1):
         "head 1 is missing: the key knows what stood before it only from head 1": (
             E @ W_q @ (E @ W_k).T / d**0.5
         ),
-        "head 1 is on both sides; the query is the letter itself": first
-        @ W_q
-        @ (first @ W_k).T
-        / d**0.5,
+        "head 1 is on both sides; the query is the letter itself": (
+            first @ W_q @ (first @ W_k).T / d**0.5
+        ),
         "W_q and W_k are exchanged": E @ W_k @ (first @ W_q).T / d**0.5,
         "the letter's own embedding is added to what head 1 wrote; that alone is asked for": (
             E @ W_q @ ((E + first) @ W_k).T / d**0.5
@@ -395,22 +357,19 @@ def _copying(C):
 
 
 def _wrong_copying(C):
-    """{sentence: the score that this mistake gives}."""
     values = np.linalg.eigvals(C)
     singular = np.linalg.svd(C, compute_uv=False)
     lower = np.linalg.eigvalsh(C)
     symmetric = np.linalg.eigvalsh((C + C.T) / 2)
     return {
-        "singular values are never negative, so a head that inverts letters would pass": (
-            singular.sum() / np.abs(singular).sum()
-        ),
+        "singular values are never negative, so a head that inverts letters would pass": 1.0,
         "that is the share of eigenvalues with a positive real part; their sizes count": (
             (values.real > 0).mean()
         ),
         "the sum of the eigenvalues is not divided by the sum of their sizes": values.real.sum(),
         "the sum of the eigenvalues is divided by itself; the sum of their sizes belongs below": 1.0,
-        "the size of the sum stands below; the sum of the sizes is meant": np.sign(
-            values.real.sum()
+        "the size of the sum stands below; the sum of the sizes is meant": (
+            np.sign(values.real.sum())
         ),
         "the sign is lost, so a head that inverts letters would pass": abs(_copying(C)),
         "the score is moved to between 0 and 1; it lies between -1 and 1": (_copying(C) + 1) / 2,
@@ -459,11 +418,11 @@ def one_path_is_cut(rng: Generator, patched: Caller) -> str:
     first = [(FIRST_CUT, path) for path in PATHS]
     for sizes, path in [*first, *shuffled(rng, cases), (LOW_CUT, "v")]:
         T, D, d = sizes
-        inputs = [*_drawn_streams(rng, *sizes), path]
-
+        x, written, instead, weights = _drawn_streams(rng, *sizes)
+        inputs = [x, written, instead, weights, path]
         found, is_unchanged = patched.via(call_and_keep_inputs, inputs)
         found = array(found, "patched(...)")
-        right = _cut(*inputs)
+        right = _cut(x, x - written + instead, weights, path)
         setting = f"{T} tokens, D = {D}, d = {d}, path {path}"
         if found.shape != right.shape:
             raise NotYet(
@@ -487,11 +446,8 @@ def _drawn_streams(rng, T, D, d):
     x, written, instead = rng.normal(size=(3, T, D))
     W_q, W_k, W_v = rng.normal(size=(3, D, d))
     W_o = rng.normal(size=(d, D))
-    if (
-        T,
-        D,
-        d,
-    ) == LOW_CUT:  # features 0 and 1 make queries and keys, and layer 1 does not write there
+    if (T, D, d) == LOW_CUT:
+        # Features 0 and 1 make queries and keys, and layer 1 does not write there.
         W_q[:] = 0
         W_k[:] = 0
         q, k = far_below(rng, x @ W_q, x @ W_k)
@@ -501,65 +457,64 @@ def _drawn_streams(rng, T, D, d):
     return x, written, instead, [W_q, W_k, W_v, W_o]
 
 
-def _cut(x, written, instead, weights, path, *, other=None, scale=None):
+def _projected(x, stream, weights, path):
+    """[q, k, v], where `path` names those that are made of the other stream."""
+    pairs = zip(PATHS, weights, strict=False)  # the last of the weights is W_o
+    return [(stream if name in path else x) @ W for name, W in pairs]
+
+
+def _cut(x, stream, weights, path, *, scale=None):
     """What the head writes, where `path` names the inputs that see the other stream."""
-    stream = x - written + instead if other is None else other(x, written, instead)
-    *projections, W_o = weights
-    q, k, v = (
-        (stream if name in path else x) @ W for name, W in zip(PATHS, projections, strict=True)
-    )
-    return attend(q, k, v, causal=True, scale=scale)[0] @ W_o
+    q, k, v = _projected(x, stream, weights, path)
+    return attend(q, k, v, causal=True, scale=scale)[0] @ weights[-1]
 
 
 def _wrong_cuts(x, written, instead, weights, path):
-    """{sentence: what a head with this mistake writes}."""
-    given = (x, written, instead, weights)
-    others = "".join(name for name in PATHS if name != path)
     stream = x - written + instead
-    *projections, W_o = weights
-    q, k, v = (
-        (stream if name == path else x) @ W for name, W in zip(PATHS, projections, strict=True)
-    )
+
+    def cut(path=path, stream=stream, **options):
+        return _cut(x, stream, weights, path, **options)
+
+    q, k, v = _projected(x, stream, weights, path)
     attended = wrong_contexts(q, k, v, np.tri(len(x), dtype=bool))
     table = {
-        sentence: after(context, lambda found: found @ W_o)
+        sentence: after(context, lambda found: found @ weights[-1])
         for sentence, context in attended.items()
     }
     for one, two in ("qk", "qv", "kv"):
         exchanged = {one: two, two: one}.get(path)
-        table[f"{one} and {two} have changed places"] = (
-            _cut(*given, exchanged) if exchanged else None
-        )
+        table[f"{one} and {two} have changed places"] = cut(exchanged) if exchanged else None
     for name in PATHS:
-        table[f"{name} is cut whatever `path` says"] = _cut(*given, name)
+        table[f"{name} is cut whatever `path` says"] = cut(name)
     return table | {
-        "all three inputs are cut; only the one named by `path` is": _cut(*given, "qkv"),
-        "nothing is cut: the head still sees what layer 1 wrote": _cut(*given, ""),
+        "all three inputs are cut; only the one named by `path` is": cut("qkv"),
+        "nothing is cut: the head still sees what layer 1 wrote": cut(""),
         "zero stands in place of what layer 1 wrote; `instead` is to stand there": (
-            _cut(*given, path, other=lambda x, written, instead: x - written)
+            cut(stream=x - written)
         ),
         "`instead` is put in beside what layer 1 wrote; take `written` out first": (
-            _cut(*given, path, other=lambda x, written, instead: x + instead)
+            cut(stream=x + instead)
         ),
         "the whole stream is replaced by `instead`, and the letters with it; take out `written` alone": (
-            _cut(*given, path, other=lambda x, written, instead: instead)
+            cut(stream=instead)
         ),
         "the sign is turned round: `written` goes out and `instead` comes in": (
-            _cut(*given, path, other=lambda x, written, instead: x + written - instead)
+            cut(stream=x + written - instead)
         ),
-        "the two other paths are cut; only the one named by `path` is": _cut(*given, others),
+        "the two other paths are cut; only the one named by `path` is": (
+            cut("".join(name for name in PATHS if name != path))
+        ),
         "the root is that of D, the width of the stream; it is the root of d, the width of a head": (
-            _cut(*given, path, scale=x.shape[-1] ** -0.5)
+            cut(scale=x.shape[-1] ** -0.5)
         ),
         "the other stream is added to the result; what the head writes is asked for, without it": (
-            stream + _cut(*given, path)
+            stream + cut()
         ),
         "that is by how much the cut changes what the head writes; what it writes is asked for": (
-            _cut(*given, path) - _cut(*given, "")
+            cut() - cut("")
         ),
-        "the stream is added to the result; what the head writes is asked for, without it": (
-            x + _cut(*given, path)
-        ),
+        "the stream is added to the result; what the head writes is asked for, without it": x
+        + cut(),
     }
 
 

@@ -1,17 +1,14 @@
 """Questions 5.1-5.5, self-attention with and without projections."""
 
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, array, asked, matrix, vector
-from attn_course.answers.mistakes import (
-    AnyOf,
-    Seen,
-    Trials,
-)
+from attn_course.answers.mistakes import AnyOf, Trials, seen
 from attn_course.questions.random_keys import orthonormal_rows
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import attend
@@ -23,26 +20,8 @@ MATRICES = "KQV"
 
 def _tokens(u_a, u_b, u_c, u_d, *, added=None):
     """The three inputs (3, d), with u_c or u_d added to the second."""
-    first = u_d + u_b
-    second = u_a
-    if added == "c":
-        second = u_a + u_c
-    if added == "d":
-        second = u_a + u_d
-    third = u_c + u_b
-    return np.array([first, second, third])
-
-
-def _contexts(tokens, K, Q, V):
-    """Self-attention of tokens (n, d) under three projections: context (n, d), weights (n, n).
-
-    Where the scores overflow the context is nan, which is near nothing.
-    """
-    with np.errstate(over="ignore", invalid="ignore"):
-        queries = tokens @ Q.T
-        keys = tokens @ K.T
-        values = tokens @ V.T
-        return attend(queries, keys, values, scale=1.0)
+    second = u_a + {"c": u_c, "d": u_d}.get(added, 0)
+    return np.array([u_d + u_b, second, u_c + u_b])
 
 
 def _in_words(u, vector):
@@ -53,39 +32,32 @@ def _in_words(u, vector):
         sign = "-" if share < 0 else "+"
         if not abs(share) < 0.005:
             words.append(f"{sign} {abs(share):.2f} {name}")
-
-    text = " ".join(words)
-    return text.removeprefix("+ ") or "zero"
+    return " ".join(words).removeprefix("+ ") or "zero"
 
 
 def _row(weights):
     """As "(0.00, 1.00, 0.00)"."""
-    numbers = [f"{weight:.2f}" for weight in weights]
-    return f"({', '.join(numbers)})"
+    return f"({', '.join(f'{weight:.2f}' for weight in weights)})"
 
 
 def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
     """5.1: close to what attention returns for large u's, with nothing, u_d or u_c added."""
-    settings = []
+    settings: list[tuple] = []
     for length, d in ((4.0, 6), (6.0, 4), (5.0, 9), (40.0, 12)):
         four = length * orthonormal_rows(rng, 4, d)
-        for added in (None, "d", "c"):
-            settings.append((*four, added))
+        settings += [(*four, added) for added in (None, "d", "c")]
 
     trials = Trials(_limit_mistakes, relative=0, absolute=CLOSE)
     for (*u, added), answer in asked(rng, limit_of_c2, settings):
-        u_a = u[0]
-        size = np.linalg.norm(u_a)
-        said = vector(answer, len(u_a), "c_2")
-
+        size = np.linalg.norm(u[0])
+        said = vector(answer, len(u[0]), "c_2")
         tokens = _tokens(*u, added=added)
         context, weights = attend(tokens, tokens, tokens, scale=1.0)
-        c_2 = context[1]
         fact = (
             f"you said {_in_words(u, said)} (added = {added!r}, u's of length {size:g}), "
             f"but the weights of x_2 are {_row(weights[1])}"
         )
-        trials.add(said / size, c_2 / size, fact, *u, added)
+        trials.add(said / size, context[1] / size, fact, *u, added)
 
     trials.settle()
     return "within 1% of what attention returns, in four spaces, for each of the three inputs."
@@ -93,11 +65,9 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
 
 def _limit_mistakes(u_a, u_b, u_c, u_d, added):
     """In units of the length of the u's, as the answers are."""
-    size = np.linalg.norm(u_a)
-    u = np.array([u_a, u_b, u_c, u_d]) / size
+    u = np.array([u_a, u_b, u_c, u_d]) / np.linalg.norm(u_a)
     tokens = _tokens(*u, added=added)
     first, second, third = tokens
-
     alike = {"d": first, "c": third}.get(added)  # the token that holds what was added
     mixed = AnyOf(((first + second) / 2, (third + second) / 2)) if added else None
     exchanged = {"d": "c", "c": "d"}.get(added)
@@ -118,6 +88,38 @@ def _limit_mistakes(u_a, u_b, u_c, u_d, added):
     }
 
 
+@dataclass(frozen=True)
+class Task:
+    """What three projections should do with three tokens (3, d).
+
+    wanted: c_1 and c_2, (2, d). size: the length of the u's. unit: the length that errors are measured in.
+    """
+
+    tokens: np.ndarray
+    wanted: np.ndarray
+    size: float
+    unit: float
+
+    def attend(self, triple: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """Context (3, d) and weights (3, 3); where the scores overflow the context is nan."""
+        K, Q, V = triple
+        with np.errstate(over="ignore", invalid="ignore"):
+            return attend(self.tokens @ Q.T, self.tokens @ K.T, self.tokens @ V.T, scale=1.0)
+
+    def distances(self, triple: Sequence[np.ndarray]) -> np.ndarray:
+        """Of c_1 and of c_2 from what is wanted."""
+        context, _ = self.attend(triple)
+        return np.linalg.norm(context[:2] - self.wanted, axis=1)
+
+    def error(self, triple: Sequence[np.ndarray]) -> float:
+        """The larger of the two distances, in its unit."""
+        return self.distances(triple).max() / self.unit
+
+    def is_done_by(self, triple: Sequence[np.ndarray]) -> bool:
+        """Whether these three projections are right."""
+        return self.error(triple) <= CLOSE
+
+
 def _read_triple(answer, d):
     """Three (d, d) matrices out of what came back."""
     if answer is None:
@@ -133,103 +135,72 @@ def _read_triple(answer, d):
             raise NotYet(
                 f"{name} is a vector; `x * y` multiplies entry by entry, np.outer(x, y) does not."
             )
-
         triple.append(matrix(part, (d, d), name))
-
     return triple
 
 
-def _judge_finite(context):
-    """No overflow on the way. context: (3, d)."""
+def _judge_task(trials, task, triple, fact, *inputs):
+    """The error of a triple that is right."""
+    context, _ = task.attend(triple)
     if not np.isfinite(context).all():
         raise NotYet("the scores are too large for a computer: give the matrices a smaller scale.")
+    trials.judge(task.is_done_by(triple), True, fact, task, triple, *inputs)
+    return task.error(triple)
 
 
 def triple_is_right(rng: Generator, projections: Caller) -> str:
     """5.3: c_2 is u_b and c_1 is u_b - u_c, to 1%; how the triple does it is not looked at."""
-    settings = []
-    for size in (10, 20):
-        for d in (7, 4):
-            u = size * orthonormal_rows(rng, 4, d)
-            settings.append(tuple(u))
-
+    spaces = product((10, 20), (7, 4))
+    settings = [tuple(length * orthonormal_rows(rng, 4, d)) for length, d in spaces]
     trials = Trials(_triple_mistakes)
-    worst = 0.0
-    for setting, answer in asked(rng, projections, settings):
-        u = np.array(setting)
-        triple = _read_triple(answer, u.shape[1])
-        context, _ = _contexts(_tokens(*u), *triple)
-        _judge_finite(context)
+    errors = []
+    for u, answer in asked(rng, projections, settings):
+        _, u_b, u_c, _ = u
+        triple = _read_triple(answer, len(u_b))
+        size = float(np.linalg.norm(u_b))
+        task = Task(_tokens(*u), np.array([u_b - u_c, u_b]), size, unit=size)
+        errors.append(_judge_task(trials, task, triple, _triple_fact, u))
 
-        error = _miss(u, triple)
-        trials.judge(error <= CLOSE, True, _triple_fact, u, triple)
-        worst = max(worst, error)
-
-    return f"both outputs are where they should be, to {_upto(worst)} of the length of the u's."
+    return f"both outputs are where they should be, to {_upto(errors)} of the length of the u's."
 
 
-def _upto(error):
-    """An error in words."""
-    return "rounding" if error < 1e-12 else f"{error:.1e}"
+def _upto(errors):
+    """The largest error in words."""
+    return "rounding" if max(errors) < 1e-12 else f"{max(errors):.1e}"
 
 
-def _miss(u, triple):
-    """The larger distance of c_1 and c_2 from their targets, in units of the length of the u's."""
-    _, u_b, u_c, _ = u
-    tokens = _tokens(*u)
-    context, _ = _contexts(tokens, *triple)
-    c_1, c_2, _ = context
-    off_1 = np.linalg.norm(c_1 - u_b + u_c)
-    off_2 = np.linalg.norm(c_2 - u_b)
-
-    size = np.linalg.norm(u_b)
-    return max(off_1, off_2) / size
-
-
-def _triple_fact(u, triple):
-    """u: (4, d); triple: three (d, d) matrices."""
-    tokens = _tokens(*u)
-    context, weights = _contexts(tokens, *triple)
-    c_1, c_2, _ = context
-    first = _in_words(u, c_1)
-    second = _in_words(u, c_2)
-    return f"c_1 is {first}, c_2 is {second}; {_rows(weights)}"
+def _triple_fact(task, triple, u):
+    (c_1, c_2, _), weights = task.attend(triple)
+    return f"c_1 is {_in_words(u, c_1)}, c_2 is {_in_words(u, c_2)}; {_rows(weights)}"
 
 
 def _rows(weights):
     """The two rows of weights (3, 3) that matter, as a clause."""
-    first, second, _ = weights
-    return f"the weights of query 1 are {_row(first)}, of query 2 {_row(second)}"
+    return f"the weights of query 1 are {_row(weights[0])}, of query 2 {_row(weights[1])}"
 
 
-def _triple_mistakes(u, triple):
-    """u: (4, d); triple: three (d, d) matrices."""
-    context, weights = _contexts(_tokens(*u), *triple)
-    size = np.linalg.norm(u[0])
-
-    def near(output: np.ndarray, *shares: float) -> Seen:
-        """Whether an output is this mixture of the u's."""
-        mixture = np.array(shares) @ u
-        off = np.linalg.norm(output - mixture)
-        return Seen(off <= CLOSE * size)
-
-    def works(other: Sequence[np.ndarray]) -> bool:
-        """Whether another triple would be right."""
-        return _miss(u, other) <= CLOSE
-
-    if works(triple):  # nothing that is wrong shows here
+@seen
+def _triple_mistakes(task, triple, u):
+    if task.is_done_by(triple):  # nothing that is wrong shows here
         return {}
+    context, weights = task.attend(triple)
     c_1, c_2, _ = context
-    exchanged = near(c_1, 0, 1, 0, 0).fits and near(c_2, 0, 1, -1, 0).fits
+
+    def near(output: np.ndarray, *shares: float) -> bool:
+        """Whether an output is this mixture of the u's."""
+        off = np.linalg.norm(output - np.array(shares) @ u)
+        return off <= CLOSE * task.size
+
+    exchanged = near(c_1, 0, 1, 0, 0) and near(c_2, 0, 1, -1, 0)
     return {
-        **_repairs(triple, size, works),
-        "all scores are equal, so every token gets 1/3": Seen(np.allclose(weights, 1 / 3)),
-        "the two outputs are exchanged": Seen(exchanged),
+        **_repairs(task, triple),
+        "all scores are equal, so every token gets 1/3": np.allclose(weights, 1 / 3),
+        "the two outputs are exchanged": exchanged,
         "query 2 scores x_1 and x_3 alike (both hold u_b), and c_2 is their middle": (
             near(c_2, 0, 1, -0.5, 0)
         ),
         "token 2 looks at x_1, but V lets u_d through with u_b": near(c_2, 0, 1, 0, 1),
-        "V sends all three tokens to zero": Seen(not np.abs(context).max() > CLOSE),
+        "V sends all three tokens to zero": not np.abs(context).max() > CLOSE,
         "token 2 looks at itself, and V sends u_a to zero": near(c_2, 0, 0, 0, 0),
         **_alike(weights),
         "c_1 has lost its u_c: V keeps nothing of x_3 but u_b": near(c_1, 0, 1, 0, 0),
@@ -240,17 +211,14 @@ def _triple_mistakes(u, triple):
 def _alike(weights):
     """{sentence: whether one query scores all tokens alike}. weights: (3, 3)."""
     return {
-        f"query {k} scores all tokens alike": Seen(np.allclose(weights[k - 1], 1 / 3))
-        for k in (1, 2)
+        f"query {k} scores all tokens alike": np.allclose(weights[k - 1], 1 / 3) for k in (1, 2)
     }
 
 
-def _repairs(triple, size, works):
-    """{sentence: whether this simple repair makes the triple right}, the simplest first.
-
-    size: the length of the u's. works: whether another triple would be right.
-    """
+def _repairs(task, triple):
+    """{sentence: whether this simple repair makes the triple right}, the simplest first."""
     K, Q, V = triple
+    size = task.size
     repairs = {
         "right directions, but the scores differ by too little: their gap must grow with the "
         "length of the u's, and 400 times Q is enough here": (K, 400 * Q, V),
@@ -265,45 +233,33 @@ def _repairs(triple, size, works):
             (K, 400 * Q, V / size**2)
         ),
     }
-
-    table = {}
-    readings = _orders_that_work(triple, works)[:1] + _transposes_that_work(triple, works)[:1]
-    if readings:
-        table[f"the three matrices would be right {', and also '.join(readings)}"] = Seen(True)
-    for sentence, repaired in repairs.items():
-        table[sentence] = Seen(works(repaired))
-    return table
+    table = {sentence: task.is_done_by(repaired) for sentence, repaired in repairs.items()}
+    readings = _readings(task, triple)
+    if not readings:
+        return table
+    return {f"the three matrices would be right {', and also '.join(readings)}": True} | table
 
 
-def _orders_that_work(triple, works):
-    """In which other orders the three matrices would be right, as clauses."""
-    clauses = []
+def _readings(task, triple):
+    """In which other order the matrices would be right, and with which of them transposed, as clauses."""
+    readings = []
     for names in ("QKV", "KVQ", "VQK", "QVK", "VKQ"):
         given = dict(zip(names, triple, strict=True))
-        repaired = [given[name] for name in MATRICES]
-        if works(repaired):
+        if task.is_done_by([given[name] for name in MATRICES]):
             order = ", ".join(names)
-            clauses.append(f"in the order ({order}), where (K, Q, V) is asked for")
-
-    return clauses
-
-
-def _transposes_that_work(triple, works):
-    """Which of the three matrices would be right if transposed, as clauses."""
-    clauses = []
+            readings.append(f"in the order ({order}), where (K, Q, V) is asked for")
+            break
     for turned in ("K", "Q", "V", "KQ", "KV", "QV", "KQV"):
-        repaired = []
-        for name, part in zip(MATRICES, triple, strict=True):
-            repaired.append(part.T if name in turned else part)
-        if works(repaired):
+        named = zip(MATRICES, triple, strict=True)
+        if task.is_done_by([part.T if name in turned else part for name, part in named]):
             names = " and ".join(turned)
-            clauses.append(f"with {names} transposed (k = Kx: a matrix multiplies a column x)")
+            readings.append(f"with {names} transposed (k = Kx: a matrix multiplies a column x)")
+            break
+    return readings
 
-    return clauses
 
-
-@cache
-def claims_of_5_4() -> Claims:
+@chains_prove("both chains hold, from the length of the difference to its closed form.")
+def errors_are_exact() -> Claims:
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
 
@@ -313,31 +269,21 @@ def claims_of_5_4() -> Claims:
     E = sp.exp(rho**2)
     near = E / (E + 2)
     far = 1 / (E + 2)
-
     starts = {
         "`error_2`": rho * sp.sqrt((near + far - 1) ** 2 + far**2),
         "`error_1`": rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
     }
-
-    short = in_places("a form with rho in two places", 2, "rho")
-    claims = []
-    for name, start in starts.items():
-        claim = Claim(
+    return tuple(
+        Claim(
             name=name,
             start=start,
             goal=start,
             symbols=(rho,),
-            forms=(short,),
+            forms=(in_places("a form with rho in two places", 2, "rho"),),
             one_line=True,  # SymPy takes the root as soon as both brackets are simplified
         )
-        claims.append(claim)
-
-    return tuple(claims)
-
-
-errors_are_exact = chains_prove(
-    claims_of_5_4, "both chains hold, from the length of the difference to its closed form."
-)
+        for name, start in starts.items()
+    )
 
 
 ROUTES = ((10, 9, 3), (10, 5, 2), (20, 4, 1))  # length of the addresses, d, numbers carried
@@ -348,66 +294,37 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
     settings = []
     for length, d, m in ROUTES:
         basis = orthonormal_rows(rng, 3 + m, d)
-        three = length * basis[:3]
-        content = basis[3:].T
-        settings.append((*three, content))
+        settings.append((*(length * basis[:3]), basis[3:].T))
 
     trials = Trials(_routing_mistakes)
-    worst = 0.0
+    errors = []
     for (*addresses, content), answer in asked(rng, routing_projections, settings):
         d, m = content.shape
         triple = _read_triple(answer, d)
         size = float(np.linalg.norm(addresses[0]))
-
         coefficients = rng.normal(size=(2, m))
         for scale in rng.permutation((0.0, 1.0, size, 100 * size, -100 * size)):
             carried = scale * coefficients @ content.T
-            tokens = _carriers(addresses, carried)
-            context, _ = _contexts(tokens, *triple)
-            _judge_finite(context)
+            task = _routing(addresses, carried)
+            error = _judge_task(trials, task, triple, _routing_fact, addresses, carried)
+            errors.append(error)
 
-            inputs = (addresses, carried, triple)
-            error = _lost(*inputs)
-            trials.judge(error <= CLOSE, True, _routing_fact, *inputs)
-            worst = max(worst, error)
-
-    return f"contents of every size arrive where they should, to {_upto(worst)} of their length."
+    return f"contents of every size arrive where they should, to {_upto(errors)} of their length."
 
 
-def _carriers(addresses, carried):
+def _routing(addresses, carried):
     """x_1 = u_d + y, x_2 = u_a, x_3 = u_c + z, from (u_a, u_c, u_d) and (y, z)."""
     u_a, u_c, u_d = addresses
     y, z = carried
-    return np.array([u_d + y, u_a, u_c + z])
+    lengths = np.linalg.norm([*addresses, y, z], axis=1)
+    return Task(np.array([u_d + y, u_a, u_c + z]), np.array([z, y]), lengths[0], lengths.max())
 
 
-def _lost(addresses, carried, triple):
-    """The larger distance of c_2 from y and of c_1 from z, in units of the longest vector."""
-    off_1, off_2 = _distances(addresses, carried, triple)
-    vectors = np.vstack([addresses, carried])
-    lengths = np.linalg.norm(vectors, axis=1)
-    return max(off_1, off_2) / lengths.max()
-
-
-def _distances(addresses, carried, triple):
-    """Of c_1 from what x_3 carries, and of c_2 from what x_1 carries."""
-    tokens = _carriers(addresses, carried)
-    context, _ = _contexts(tokens, *triple)
-    c_1, c_2, _ = context
-    y, z = carried
-    off_1 = np.linalg.norm(c_1 - z)
-    off_2 = np.linalg.norm(c_2 - y)
-    return off_1, off_2
-
-
-def _routing_fact(addresses, carried, triple):
-    """addresses: u_a, u_c, u_d; carried: (2, d); triple: three (d, d) matrices."""
-    _, weights = _contexts(_carriers(addresses, carried), *triple)
-    off_1, off_2 = _distances(addresses, carried, triple)
-
-    size = np.linalg.norm(addresses[0])
+def _routing_fact(task, triple, addresses, carried):
+    _, weights = task.attend(triple)
+    off_1, off_2 = task.distances(triple)
     longest = np.linalg.norm(carried, axis=1).max()
-    times = f"with contents up to {longest / size:.3g} times as long as the u's"
+    times = f"with contents up to {longest / task.size:.3g} times as long as the u's"
     return (
         f"{times if longest else 'without contents'} "
         f"c_2 is {off_2:.3g} away from what x_1 carries, c_1 {off_1:.3g} from x_3's; "
@@ -420,48 +337,31 @@ def _is_routed(weights):
     return min(weights[0, 2], weights[1, 0]) > 0.99
 
 
-def _routing_mistakes(addresses, carried, triple):
-    """addresses: u_a, u_c, u_d; carried: (2, d); triple: three (d, d) matrices."""
-    context, weights = _contexts(_carriers(addresses, carried), *triple)
-    _, empty = _contexts(_carriers(addresses, 0 * carried), *triple)
-
-    def works(other: Sequence[np.ndarray]) -> bool:
-        """Whether another triple would be right."""
-        return _lost(addresses, carried, other) <= CLOSE
-
-    if works(triple):  # nothing that is wrong shows here
+@seen
+def _routing_mistakes(task, triple, addresses, carried):
+    """addresses: u_a, u_c, u_d; carried: (2, d)."""
+    if task.is_done_by(triple):  # nothing that is wrong shows here
         return {}
-    c_1, c_2, _ = context
-    y, z = carried
+    context, weights = task.attend(triple)
+    _, empty = _routing(addresses, 0 * carried).attend(triple)
     routed = _is_routed(weights)
-    routed_when_empty = _is_routed(empty)
-    swapped = np.allclose(c_2, z) and np.allclose(c_1, y)
-    V = triple[2]
-    leaks = V @ np.transpose(addresses[1:])
-    let_through = np.abs(leaks).max() > 1e-6
-    size = np.linalg.norm(addresses[0])
+    leaks = triple[2] @ np.transpose(addresses[1:])
     return {
-        **_repairs(triple, size, works),
+        **_repairs(task, triple),
         "without contents the tokens look where they should, but contents leak into the scores": (
-            Seen(routed_when_empty and not routed)
+            _is_routed(empty) and not routed
         ),
-        "all scores are equal, so every output is the same mixture": Seen(
-            np.allclose(weights, 1 / 3)
-        ),
-        "token 2 looks at itself, so c_2 cannot depend on what x_1 carries": Seen(
-            weights[1, 1] > 0.99
-        ),
+        "all scores are equal, so every output is the same mixture": np.allclose(weights, 1 / 3),
+        "token 2 looks at itself, so c_2 cannot depend on what x_1 carries": (weights[1, 1] > 0.99),
         **_alike(weights),
-        "the two contents are exchanged": Seen(swapped),
+        "the two contents are exchanged": np.allclose(context[:2], carried),
         "token 1 looks at itself and returns its own content, not that of x_3": (
-            Seen(weights[0, 0] > 0.99)
+            weights[0, 0] > 0.99
         ),
-        "the tokens look where they should, but V lets u_c or u_d through": Seen(
-            routed and let_through
+        "the tokens look where they should, but V lets u_c or u_d through": (
+            routed and np.abs(leaks).max() > 1e-6
         ),
-        "the tokens look where they should, but V does not hand over all of a content": Seen(
-            routed
-        ),
+        "the tokens look where they should, but V does not hand over all of a content": routed,
     }
 
 

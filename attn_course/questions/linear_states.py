@@ -24,13 +24,10 @@ CASES = [(T, *features) for T in (1, 2, 8) for features in MAPS]
 def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
     """14.6: causal weights proportional to products of features, for three maps and three lengths."""
     trials = tensor_trials(_wrong_contexts)
-    others = shuffled(rng, CASES)
-    for T, kind, shift in [FIRST_CASE, *others]:
+    for T, kind, shift in [FIRST_CASE, *shuffled(rng, CASES)]:
         q, k = rng.normal(size=(2, T, 3))
         v = rng.normal(size=(T, 5))
-        inputs = [q, k, v]
-
-        result = linear_attention.via(run_with_features, inputs, kind, shift)
+        result = linear_attention.via(run_with_features, [q, k, v], kind, shift)
         (found,) = only_tensors(result, "linear_attention", 1)
 
         phi = partial(_features, kind, shift)
@@ -38,7 +35,7 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
         fact = distance(found, right, f"{T} tokens, features {kind}")
         if found.shape != right.shape:
             raise NotYet(f"{fact}.")
-        trials.judge(found, right, fact, *inputs, kind, shift, found)
+        trials.judge(found, right, fact, q, k, v, kind, shift, found)
 
     return f"weights are products of features, past only, in {len(trials)} cases with three maps."
 
@@ -48,8 +45,7 @@ def _features(kind, shift, x):
     if kind == "exp":
         return np.exp(x) + shift
     if kind == "elu":
-        below = np.exp(np.minimum(x, 0))
-        return np.where(x > 0, x + 1, below) + shift
+        return np.where(x > 0, x + 1, np.exp(x)) + shift
     return np.maximum(x, 0) + shift
 
 
@@ -60,7 +56,6 @@ def _attend_linearly(products, v):
 
 
 def _wrong_contexts(q, k, v, kind, shift, found):
-    """{sentence: contexts (T, dv) of this mistake}."""
     phi = partial(_features, kind, shift)
     fq, fk = phi(q), phi(k)
     products = fq @ fk.T
@@ -82,15 +77,15 @@ def _wrong_contexts(q, k, v, kind, shift, found):
         "the result is multiplied by the normaliser, not divided": (
             past.sum(-1, keepdims=True) * (past @ v)
         ),
-        "the weights of a key add up to one; those of a query should": past
-        / past.sum(0)[:, None]
-        @ v,
+        "the weights of a key add up to one; those of a query should": (
+            past / past.sum(0)[:, None] @ v
+        ),
         "there is no mask: a token sees later ones": _attend_linearly(products, v),
         "the mask is transposed: a token sees itself and later ones": (
             _attend_linearly(np.triu(products), v)
         ),
-        "it reads before it writes, where a token sees itself": Seen(
-            close(found[1:], not_itself[1:])
+        "it reads before it writes, where a token sees itself": (
+            Seen(close(found[1:], not_itself[1:]))
         ),
         "this is softmax attention; the weights asked for are products of features": (
             attend(q, k, v, causal=True)[0]
@@ -139,7 +134,14 @@ def values_are_invisible(rng: Generator, invisible: Caller) -> str:
         features = np.exp(rng.normal(size=(n, d)))
         result = invisible.via(run_tensors, [features])
         (value,) = only_tensors(result, "invisible", 1)
-        V = _one_row_a_key(value, features)
+        V = array(value, "invisible(features)")
+        if V.ndim == 1:
+            V = V[:, None]
+        if V.ndim != 2 or len(V) != n:
+            also = " (that is one row for each feature)" if len(V) == d else ""
+            raise NotYet(
+                f"one row for each of the {n} keys is expected; the shape is {V.shape}{also}."
+            )
 
         largest = np.abs(V).max(initial=0)
         if not largest > SMALL:
@@ -153,43 +155,23 @@ def values_are_invisible(rng: Generator, invisible: Caller) -> str:
     return "values that leave no trace in the state, in four cases of up to 12 keys."
 
 
-def _one_row_a_key(value, features):
-    """Values (n, any); a vector is one column."""
-    n, d = features.shape
-    V = array(value, "invisible(features)")
-    if V.ndim == 1:
-        V = V[:, None]
-    if V.ndim != 2 or len(V) != n:
-        also = " (that is one row for each feature)" if len(V) == d else ""
-        raise NotYet(f"one row for each of the {n} keys is expected; the shape is {V.shape}{also}.")
-    return V
-
-
 def _why_seen(features, V):
     """The known mistake that values (n, any) which are seen come from and a colon, or nothing."""
-    seen = features @ np.linalg.pinv(features)
-    spread = np.ptp(V)
-    used = np.abs(V).sum(1) > 0
-    if same(V, features) or same(V, -features):
-        return "these are the features themselves: "
-    if spread <= 1e-9 * np.abs(V).max():
-        return "equal values add up to a sum of features, which is not zero: "
-    if used.sum() == 1:
-        return "a single value is always seen: its key's features are not zero: "
-    if np.abs(V.sum(0)).max() <= 1e-9 * np.abs(V).max():
-        return "these values add up to zero, which hides them only from equal features: "
-    if same(V, seen):
-        return "that is what *is* seen: the projection onto the features: "
-    if V.shape[1] == 1 and _is_singular_vector(V[:, 0], features):
-        return "a singular vector with a singular value that is not zero is seen: "
-    return ""
-
-
-def _is_singular_vector(v, features):
-    """Whether v (n,) lies along a left singular vector of the features (n, d) that they do reach."""
-    reached, _, _ = np.linalg.svd(features, full_matrices=False)
-    length = np.linalg.norm(v)
-    cosines = reached.T @ v / length
-
-    largest = np.abs(cosines).max()
-    return largest > 1 - 1e-9
+    tiny = 1e-9 * np.abs(V).max()
+    reached, _, _ = np.linalg.svd(features, full_matrices=False)  # left singular vectors
+    cosines = reached.T @ V / np.linalg.norm(V)
+    known = {
+        "these are the features themselves: ": same(V, features) or same(V, -features),
+        "equal values add up to a sum of features, which is not zero: ": np.ptp(V) <= tiny,
+        "a single value is always seen: its key's features are not zero: ": V.any(1).sum() == 1,
+        "these values add up to zero, which hides them only from equal features: ": (
+            np.abs(V.sum(0)).max() <= tiny
+        ),
+        "that is what *is* seen: the projection onto the features: ": (
+            same(V, features @ np.linalg.pinv(features))
+        ),
+        "a singular vector with a singular value that is not zero is seen: ": (
+            V.shape[1] == 1 and np.abs(cosines).max() > 1 - 1e-9
+        ),
+    }
+    return next((sentence for sentence, fits in known.items() if fits), "")

@@ -3,7 +3,6 @@
 They look at what `finish` makes of a state, and never into the state.
 """
 
-from functools import cache, partial
 from itertools import permutations
 
 import numpy as np
@@ -20,8 +19,8 @@ from attn_utils.kernels import softmax
 # The chain
 
 
-@cache
-def claims_of_12_1() -> Claims:
+@chains_prove("the weight of a block is the sigmoid of the difference of the two log-sum-exps.")
+def share_is_a_sigmoid() -> Claims:
     """The claim of 12.1: block one's share of all exponentials."""
     import sympy as sp
 
@@ -42,11 +41,6 @@ def claims_of_12_1() -> Claims:
     )
     return (share,)
 
-
-share_is_a_sigmoid = chains_prove(
-    claims_of_12_1,
-    "the weight of a block is the sigmoid of the difference of the two log-sum-exps.",
-)
 
 # The code: a block is (scores (n,), values (n, dv)); a plan is the number of a block, or a pair of plans.
 
@@ -77,28 +71,26 @@ def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Ca
 
 
 class _Merging:
-    """The three functions of an answer, put together as a plan says."""
+    """The three functions of an answer, put together as a plan says.
+
+    A state is kept beside the student, under a name made of the setting and its plan.
+    """
 
     def __init__(self, summary, merge, finish):
         self.summary = summary
         self.merge = merge
         self.finish = finish
         self.trials = tensor_trials(wrong_merges)
-        self.case = 0  # so that no state is kept under the name of an earlier one
 
     def try_plans(self, setting: str, blocks: list, plans: list) -> None:
         """Put these blocks together by each plan; each should give what all keys at once give."""
-        self.case += 1
         for k, block in enumerate(blocks):
-            name = self._name(k)
-            self._keep(self.summary, name, list(block), setting)
+            self._keep(self.summary, f"{setting}: {k}", list(block), setting)
 
         scores, values = map(np.concatenate, zip(*blocks, strict=True))
         right = softmax(scores) @ values
-
         for plan in plans:
-            name = self._put_together(plan, setting)
-            found = self._context(name, setting)
+            found = self._context(self._put_together(plan, setting), setting)
             fact = distance(found, right, setting)
             if found.shape != right.shape:
                 raise NotYet(f"{fact}.")
@@ -106,37 +98,31 @@ class _Merging:
 
     def size_of_state(self, block: tuple[np.ndarray, np.ndarray]) -> int:
         """How many numbers a state holds, of this block once or twice; both are finished and compared."""
-        scores, _ = block
+        scores, values = block
         setting = f"{len(scores)} keys"
-
         one = self._keep(self.summary, "one", list(block), setting)
         two = self._keep(self.merge, "two", ["one", "one"], setting)
-        right = softmax(scores) @ block[1]
+        right = softmax(scores) @ values
         for name in ("one", "two"):  # all keys twice change nothing
             found = self._context(name, setting)
             if not close(found, right):
                 raise NotYet(f"{distance(found, right, setting)}.")
         return max(one, two)
 
-    def _name(self, plan):
-        """Under which the state of a plan is kept beside the student."""
-        return f"case {self.case}: {plan}"
-
     def _put_together(self, plan, setting):
         """The name under which the state of a plan is kept."""
+        name = f"{setting}: {plan}"
         if isinstance(plan, tuple):
-            names = [self._put_together(part, setting) for part in plan]
-            self._keep(self.merge, self._name(plan), names, setting)
-        return self._name(plan)
+            parts = [self._put_together(part, setting) for part in plan]
+            self._keep(self.merge, name, parts, setting)
+        return name
 
     def _keep(self, function, name, inputs, setting):
         """Keep what comes out beside the student, and return how many numbers it holds."""
         try:
-            size = function.via(keep_result, name, inputs)
+            return int(number(function.via(keep_result, name, inputs)))
         except NotYet as error:
             raise NotYet(f"{setting}: {error}") from None
-
-        return int(number(size))
 
     def _context(self, name, setting):
         """What `finish` makes of a state; it may be nan, which a mistake explains."""
@@ -157,12 +143,11 @@ AROUND_ANOTHER = [((0, 2), 1), (0, (1, 2))]
 
 def _merging_cases(rng):
     """Groups of (setting, blocks, plans) that are judged together; those that tell most come first."""
-    block = partial(_block, rng)
-    low = block(2)
-    high = block(5, around=4.0)
+    low = _block(rng, 2)
+    high = _block(rng, 5, around=4.0)
     around = 2 * rng.normal(size=4)
-    four = [block(n, around=shift) for n, shift in enumerate(around, 1)]
-    part_hidden = block(4)
+    four = [_block(rng, n, around=shift) for n, shift in enumerate(around, 1)]
+    part_hidden = _block(rng, 4)
     part_hidden[0][1] = -np.inf
     first = [
         [("one block", [low], [0])],
@@ -175,56 +160,34 @@ def _merging_cases(rng):
             ("four blocks, bracketed in other ways", four, TREES),
         ],
     ]
-    others = [
-        [("one key of a block hidden", [part_hidden, high], BOTH)],
-        *_far_cases(block),
-        *_empty_cases(rng, low),
-    ]
-    far_below = block(3, around=-1e10)
-    nothing = block(0)
-    last = [
-        [("a block with no keys beside scores near -10,000,000,000", [far_below, nothing], BOTH)],
-    ]
-    return first + shuffled(rng, others) + last
 
-
-def _far_cases(block):
-    """Groups with scores far from zero: every size alone in the first of them, then beside its opposite."""
-    alone = []
-    beside = []
+    far_alone: list = []
+    others = [[("one key of a block hidden", [part_hidden, high], BOTH)], far_alone]
     for size in (1e4, -1e4, 1e5, -1e5):
-        far = block(4, scale=2.0, around=size)
-        opposite = block(3, around=-size)
-
-        setting = f"one block with scores near {size:,.0f}"
-        alone.append((setting, [far], [0]))
+        far = _block(rng, 4, scale=2.0, around=size)
+        opposite = _block(rng, 3, around=-size)
+        far_alone.append((f"one block with scores near {size:,.0f}", [far], [0]))
         setting = f"scores near {size:,.0f} and {-size:,.0f}"
-        beside.append([(setting, [far, opposite], BOTH)])
+        others.append([(setting, [far, opposite], BOTH)])
 
-    return [alone, *beside]
-
-
-def _empty_cases(rng, low):
-    """Groups in which a block has nothing to see."""
-    hidden_scores = np.full(2, -np.inf)
     empties = {
         "no keys": _block(rng, 0),
-        "all keys hidden": (hidden_scores, rng.normal(size=(2, WIDTH))),
+        "all keys hidden": (np.full(2, -np.inf), rng.normal(size=(2, WIDTH))),
     }
-    groups = []
     for name, empty in empties.items():
-        one = (f"a block with {name} beside another", [low, empty], BOTH)
-        two = (f"two blocks with {name} and another", [empty, low, empty], AROUND_ANOTHER)
-        groups += [[one], [two]]
+        others.append([(f"a block with {name} beside another", [low, empty], BOTH)])
+        setting = f"two blocks with {name} and another"
+        others.append([(setting, [empty, low, empty], AROUND_ANOTHER)])
 
-    return groups
+    setting = "a block with no keys beside scores near -10,000,000,000"
+    last = [(setting, [_block(rng, 3, around=-1e10), _block(rng, 0)], BOTH)]
+    return [*first, *shuffled(rng, others), last]
 
 
 def _block(rng, n, scale=1.0, around=0.0):
     """(scores (n,), values (n, WIDTH))."""
     scores = around + scale * rng.normal(size=n)
-    values = rng.normal(size=(n, WIDTH))
-    return scores, values
+    return scores, rng.normal(size=(n, WIDTH))
 
 
 # The mistakes: summaries are (maximum, sum, output), or (maximum, number of keys, context).
@@ -240,24 +203,17 @@ LARGE = 700  # a score whose exponential is at the edge of what a float holds
 
 def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict:
     """{sentence: the context (dv,) that this mistake gives for the plan}."""
-    table = {}
+    table: dict = {}
     for sentence, (summary, merge, finish) in WRONG_MERGES.items():
-        state = _follow(plan, blocks, summary, merge)
-        context = finish(state)
-        is_lost = np.isnan(context).all()
-        table[sentence] = Seen(np.isnan(found).all()) if is_lost else context
+        context = finish(_follow(plan, blocks, summary, merge))
+        table[sentence] = Seen(np.isnan(found).all()) if np.isnan(context).all() else context
 
     largest = [scores.max(initial=-np.inf) for scores, _ in blocks]
     is_lost = not np.abs(found).max() > 0  # nan, or nothing
-    return table | _lost_numbers(largest, is_lost)
-
-
-def _lost_numbers(largest, is_lost):
-    """{sentence: whether it tells why a context is lost}, for blocks with these largest scores."""
     top = max(largest)
     too_low = top < -LARGE
     empty = -np.inf in largest
-    return {
+    return table | {
         OVERFLOW: Seen(is_lost) if abs(top) > LARGE else None,
         START: Seen(True) if is_lost and too_low else None,
         EMPTY: Seen(True) if is_lost and empty and not too_low else None,
@@ -265,11 +221,9 @@ def _lost_numbers(largest, is_lost):
 
 
 def _follow(plan, blocks, summary, merge):
-    """The state of a plan."""
     if isinstance(plan, int):
         return summary(*blocks[plan])
-    one, other = (_follow(part, blocks, summary, merge) for part in plan)
-    return merge(one, other)
+    return merge(*(_follow(part, blocks, summary, merge) for part in plan))
 
 
 def _summary(scores, values):
@@ -277,9 +231,7 @@ def _summary(scores, values):
     largest = scores.max(initial=-np.inf)
     unit = largest if np.isfinite(largest) else 0
     exps = np.exp(scores - unit)
-    total = exps.sum()
-    output = exps @ values
-    return largest, total, output
+    return largest, exps.sum(), exps @ values
 
 
 def _context_summary(scores, values):
@@ -288,14 +240,20 @@ def _context_summary(scores, values):
     return largest, len(scores), output / max(total, 1)
 
 
-def _divided(state):
-    """The context, of a summary (maximum, sum, output)."""
-    return state[2] / state[1]
+def _lse_summary(scores, values):
+    """(log-sum-exp, number of keys, context) of one block."""
+    largest, total, output = _summary(scores, values)
+    return largest + np.log(total), len(scores), output / max(total, 1e-300)
 
 
 def _third(state):
     """The output as it is, which is the context in a summary (maximum, number of keys, context)."""
     return state[2]
+
+
+def _of_sums(merge, finish=lambda state: state[2] / state[1]):
+    """What a block is summed up by, how two are merged, and what is read off in the end."""
+    return _summary, merge, finish
 
 
 def _rescaled(sums, outputs):
@@ -305,14 +263,11 @@ def _rescaled(sums, outputs):
     """
 
     def merge(*blocks: tuple) -> tuple:
-        """Two summaries -> one."""
         largest = max(block[0] for block in blocks)
         total = 0.0
         output = 0.0
         for k, (maximum, its_sum, its_output) in enumerate(blocks):
-            factor = 1.0
-            if np.isfinite(largest):
-                factor = np.exp(maximum - largest)
+            factor = np.exp(maximum - largest) if np.isfinite(largest) else 1.0
             total = total + factor ** sums[k] * its_sum
             output = output + factor ** outputs[k] * its_output
 
@@ -321,144 +276,81 @@ def _rescaled(sums, outputs):
     return merge
 
 
+RIGHT_MERGE = _rescaled(sums=(1, 1), outputs=(1, 1))
+
+
 def _unit_of_first(one, other):
     """A merge of (maximum, sum, output) that brings both blocks to the unit of the first."""
     factor = np.exp(other[0] - one[0])
     return one[0], one[1] + factor * other[1], one[2] + factor * other[2]
 
 
-def _maximum_of_first(one, other):
-    """A merge of (maximum, sum, output) that is right but for the maximum that it hands on."""
-    _, total, output = _rescaled(sums=(1, 1), outputs=(1, 1))(one, other)
-    return one[0], total, output
-
-
-def _lse_summary(scores, values):
-    """(log-sum-exp, number of keys, context) of one block."""
-    largest, total, output = _summary(scores, values)
-    return largest + np.log(total), len(scores), output / max(total, 1e-300)
-
-
 def _lse_mixed(unit, kept):
-    """A merge of (log-sum-exp, number of keys, context) in this unit, which hands on kept(l_1, l_2)."""
+    """As `_of_sums`, of (log-sum-exp, number of keys, context) in this unit; kept(l_1, l_2) is handed on."""
 
     def merge(one: tuple, other: tuple) -> tuple:
-        """Two summaries -> one."""
         common = unit(one[0], other[0])
         context = np.exp(one[0] - common) * one[2] + np.exp(other[0] - common) * other[2]
         return kept(one[0], other[0]), one[1] + other[1], context
 
-    return merge
+    return _lse_summary, merge, _third
 
 
 def _mixed(weight):
-    """A merge of (maximum, number of keys, context), block one with weight(one, other)."""
+    """As `_of_sums`, of (maximum, number of keys, context), block one with weight(one, other)."""
 
     def merge(one: tuple, other: tuple) -> tuple:
-        """Two summaries -> one."""
         share = weight(one, other)
-        largest = max(one[0], other[0])
-        num_keys = one[1] + other[1]
-        rest = 1 - share
-        context = share * one[2] + rest * other[2]
-        return largest, num_keys, context
+        context = share * one[2] + (1 - share) * other[2]
+        return max(one[0], other[0]), one[1] + other[1], context
 
-    return merge
+    return _context_summary, merge, _third
 
 
-def _by_number(one, other):
-    """The weight of block one, as many keys as it has."""
-    num_keys = one[1] + other[1]
-    return one[1] / max(num_keys, 1)
-
-
-def _by_maxima(one, other):
-    """The weight of block one, by the largest scores."""
-    maxima = np.array([one[0], other[0]])
-    return softmax(maxima)[0]
-
-
-# What a block is summed up by, how two are merged, and what is read off in the end.
 WRONG_MERGES = {
     "the sums are added as they are, one block in units of e to its own maximum, the other in another "
-    "unit; bring both to the larger maximum": (
-        _summary,
-        _rescaled(sums=(0, 0), outputs=(0, 0)),
-        _divided,
-    ),
+    "unit; bring both to the larger maximum": _of_sums(_rescaled(sums=(0, 0), outputs=(0, 0))),
     "the contexts are averaged, so a block with little mass counts as much as the other": (
-        _context_summary,
-        _mixed(lambda one, other: 0.5),
-        _third,
+        _mixed(lambda one, other: 0.5)
     ),
     "the blocks are weighted by their number of keys; scores decide, not counts": (
-        _context_summary,
-        _mixed(_by_number),
-        _third,
+        _mixed(lambda one, other: one[1] / max(one[1] + other[1], 1))
     ),
     "the blocks are weighted by a softmax of their maxima, but two keys at 0 weigh 2 e^0; use "
     "log-sum-exp, not the maximum": (
-        _context_summary,
-        _mixed(_by_maxima),
-        _third,
+        _mixed(lambda one, other: softmax(np.array([one[0], other[0]]))[0])
     ),
     "only the new block is rescaled, which fails when the new block has the larger maximum": (
-        _summary,
-        _rescaled(sums=(0, 1), outputs=(0, 1)),
-        _divided,
+        _of_sums(_rescaled(sums=(0, 1), outputs=(0, 1)))
     ),
     "only the old block is rescaled, which fails when the old block has the larger maximum": (
-        _summary,
-        _rescaled(sums=(1, 0), outputs=(1, 0)),
-        _divided,
+        _of_sums(_rescaled(sums=(1, 0), outputs=(1, 0)))
     ),
     "the sum is rescaled and the output is not; both must be in the same unit": (
-        _summary,
-        _rescaled(sums=(1, 1), outputs=(0, 0)),
-        _divided,
+        _of_sums(_rescaled(sums=(1, 1), outputs=(0, 0)))
     ),
     "the output is rescaled and the sum is not; both must be in the same unit": (
-        _summary,
-        _rescaled(sums=(0, 0), outputs=(1, 1)),
-        _divided,
+        _of_sums(_rescaled(sums=(0, 0), outputs=(1, 1)))
     ),
-    "the output is not divided by the sum at the end": (
-        _summary,
-        _rescaled(sums=(1, 1), outputs=(1, 1)),
-        _third,
-    ),
+    "the output is not divided by the sum at the end": _of_sums(RIGHT_MERGE, _third),
     "the output is multiplied by the sum at the end; divide by it": (
-        _summary,
-        _rescaled(sums=(1, 1), outputs=(1, 1)),
-        lambda state: state[2] * state[1],
+        _of_sums(RIGHT_MERGE, lambda state: state[2] * state[1])
     ),
     "the merged block keeps the maximum of its first part; it is the larger of the two": (
-        _summary,
-        _maximum_of_first,
-        _divided,
+        _of_sums(lambda one, other: (one[0], *RIGHT_MERGE(one, other)[1:]))
     ),
     "both blocks are brought to the unit of the first, which overflows when the second lies far above it; "
-    "take the larger maximum": (_summary, _unit_of_first, _divided),
+    "take the larger maximum": _of_sums(_unit_of_first),
     "only the block with the larger maximum is kept; the other one counts too": (
-        _summary,
-        lambda one, other: one if one[0] >= other[0] else other,
-        _divided,
+        _of_sums(lambda one, other: one if one[0] >= other[0] else other)
     ),
-    "only the second block is kept": (_summary, lambda one, other: other, _divided),
+    "only the second block is kept": _of_sums(lambda one, other: other),
     "the log-sum-exp of both blocks is taken for their sum; it is log(e^l_1 + e^l_2)": (
-        _lse_summary,
-        _lse_mixed(np.logaddexp, np.add),
-        _third,
+        _lse_mixed(np.logaddexp, np.add)
     ),
     "the log-sum-exp of both blocks is taken for the larger of the two; it is log(e^l_1 + e^l_2)": (
-        _lse_summary,
-        _lse_mixed(np.maximum, np.maximum),
-        _third,
+        _lse_mixed(np.maximum, np.maximum)
     ),
     "the factors are the wrong way round (a sign in the exponent, or the two exchanged): the block with the "
-    "smaller maximum is made smaller": (
-        _summary,
-        _rescaled(sums=(-1, -1), outputs=(-1, -1)),
-        _divided,
-    ),
+    "smaller maximum is made smaller": _of_sums(_rescaled(sums=(-1, -1), outputs=(-1, -1))),
 }

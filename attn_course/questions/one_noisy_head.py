@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, Named, NotAttempted, NotYet, asked, number
+from attn_course.answers import Caller, NotAttempted, NotYet, asked, number
 from attn_course.answers.mistakes import Trials
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.questions.random_keys import (
+    average_error,
+    drawn_rows,
     error_of_average,
     keys_and_pairs,
-    keys_of_lengths,
+    keys_with_one_noisy,
     noise_for,
     noisy_keys,
     orthonormal_rows,
@@ -36,15 +38,12 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
     judged = judge_averages(rng, robust_query, keys_and_pairs(rng))
     for (means, a, b), query, _ in judged:
         keys = noisy_keys(rng, means, 200, noise_for(query))
-        weights = weights_of(keys, query)
-        errors = error_of_average(weights, a, b)
-        error = np.quantile(errors, 0.95)
+        error = np.quantile(average_error(keys, [query], a, b), 0.95)
         if not error <= ROBUST:
             raise NotYet(
                 "right on the means, but noise that moves a score by 0.001 "
                 f"changes the weights by {error:.2g} in total (n = {len(means)})."
             )
-
         worst = max(worst, error)
 
     return (
@@ -53,8 +52,8 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
     )
 
 
-@cache
-def claims_of_3_2() -> Claims:
+@chains_prove("both chains hold, and the log-odds are a straight line in the length of the key.")
+def weight_given_length() -> Claims:
     """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
 
@@ -66,7 +65,6 @@ def claims_of_3_2() -> Claims:
     others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
     own = sp.exp(ell * s_a)
     weight = own / (own + sp.exp(s_b) + others)
-
     rivals = sp.exp(t) + n - 2
     common: dict[str, Any] = {
         "symbols": (t, n, ell, s_a, s_b, s_i, w),
@@ -74,29 +72,22 @@ def claims_of_3_2() -> Claims:
         "only": (t, n, ell),
     }
     no_sum = without("a form without a sum over keys", "Sum", "Product")
-
-    in_the_weight = Claim(
-        name="`weight_of_a`",
-        start=weight,
-        goal=1 / (1 + rivals * sp.exp(-t * ell)),
-        forms=(no_sum,),
-        **common,
+    return (
+        Claim(
+            name="`weight_of_a`",
+            start=weight,
+            goal=1 / (1 + rivals * sp.exp(-t * ell)),
+            forms=(no_sum,),
+            **common,
+        ),
+        Claim(
+            name="`log_odds`",
+            start=sp.log(w / (1 - w)),
+            goal=t * ell - sp.log(rivals),
+            forms=(no_sum, straight_line("a straight line in ell", "ell")),
+            **common,
+        ),
     )
-
-    in_the_odds = Claim(
-        name="`log_odds`",
-        start=sp.log(w / (1 - w)),
-        goal=t * ell - sp.log(rivals),
-        forms=(no_sum, straight_line("a straight line in ell", "ell")),
-        **common,
-    )
-    return in_the_weight, in_the_odds
-
-
-weight_given_length = chains_prove(
-    claims_of_3_2,
-    "both chains hold, and the log-odds are a straight line in the length of the key.",
-)
 
 
 def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
@@ -114,19 +105,13 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
         (0.999, 3.0, 4),
         (0.5, 0.1, 2),
     ]
-    for _ in range(8):
-        w = float(rng.uniform(0.02, 0.98))
-        t = float(rng.uniform(0.3, 12))
-        n = int(rng.integers(2, 60))
-        settings.append((w, t, n))
-
+    settings += drawn_rows(rng, 8, (0.02, 0.98), (0.3, 12.0), (2, 60))
     trials = Trials(_chance_mistakes, relative=0, absolute=0.005)
-    for (w, t, n), answer in asked(rng, Named(weight_cdf, _call), settings):
+    for (w, t, n), answer in asked(rng, weight_cdf, settings, _call):
         call = _call(w, t, n)
         found = number(answer, call)
         right = _chance(w, t, n)
         fact = f"{call} is {found:.4g}, the measured chance {right:.4g}"
-
         if not 0 <= found <= 1:
             raise NotYet(f"a probability lies between 0 and 1, but {fact}.")
         trials.add(found, right, fact, w, t, n)
@@ -136,7 +121,6 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
 
 
 def _call(w, t, n):
-    """How the call is written."""
     return f"weight_cdf({w:.3g}, {t:.4g}, {n})"
 
 
@@ -144,7 +128,6 @@ def _chance(w, t, n, variance=0.5, mean=1.0):
     """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
     scores = np.zeros(n)
     scores[1] = t
-
     shortest = -200.0
     longest = 200.0
     for _ in range(40):
@@ -154,13 +137,10 @@ def _chance(w, t, n, variance=0.5, mean=1.0):
             shortest = length
         else:
             longest = length
-
-    deviation = math.sqrt(variance)
-    return NormalDist(mean, deviation).cdf(longest)
+    return NormalDist(mean, math.sqrt(variance)).cdf(longest)
 
 
 def _chance_mistakes(w, t, n):
-    """What other laws would give."""
     return {
         "this is the chance of a weight *above* w": 1 - _chance(w, t, n),
         "this is right for a variance of 1, as if k_b were random too; it is one half": _chance(
@@ -188,16 +168,9 @@ def behaviour_is_seen(rng: Generator, behaviour: Caller, robust_query: Caller) -
         raise NotYet(f'`behaviour` is {chosen!r}; it should be one of the letters "A" to "F".')
 
     settings = keys_and_pairs(rng, sizes=SIZES_SEEN, repeats=1)
-    first, *_ = _settled(rng, robust_query, settings)
-    (means, a, b), query, _ = first
-
-    n = len(means)
-    lengths = np.ones((NUM_DRAWS, n))
-    lengths[:, [a]] = spread_lengths(NUM_DRAWS, 1, variance=0.5)
-    noise = noise_for(query)
-    keys = keys_of_lengths(rng, means, lengths, noise)
+    (means, a, b), query, _ = _settled(rng, robust_query, settings)[0]
+    keys = keys_with_one_noisy(rng, means, a, NUM_DRAWS, noise_for(query))
     weights = weights_of(keys, query)
-
     shares = _shares(weights, a, b)
     fact = (
         f"over {NUM_DRAWS:,} draws with your own query the output was near v_a in "
@@ -224,13 +197,11 @@ def _settled(rng, robust_query, settings):
 
 def _shares(weights, a, b):
     """In which share of the draws the output is near something. weights: (draws, n)."""
-    near_middle = np.abs(weights[:, a] - 0.5) < 0.1
-    near_average = error_of_average(weights, a, b) < 0.1
     return {
         "near v_a": np.mean(weights[:, a] > 0.9),
         "near v_b": np.mean(weights[:, b] > 0.9),
-        "average": near_average.mean(),
-        "middle": near_middle.mean(),
+        "average": np.mean(error_of_average(weights, a, b) < 0.1),
+        "middle": np.mean(np.abs(weights[:, a] - 0.5) < 0.1),
     }
 
 
@@ -267,8 +238,10 @@ def _why_not_seen(means, a, b, query, weights):
     }
 
 
-@cache
-def claims_of_3_5() -> Claims:
+@chains_prove(
+    "both scores follow from the definition; each depends on the length of its own key alone."
+)
+def two_scores() -> Claims:
     """The claims of 3.5: the score of k_a and that of k_b."""
     import sympy as sp
 
@@ -276,9 +249,8 @@ def claims_of_3_5() -> Claims:
     lambda_a, lambda_b, p_a, p_b = sp.symbols("lambda_a lambda_b p_a p_b", real=True)
     g_aa, g_ab, g_bb = sp.symbols("g_aa g_ab g_bb", real=True)
     products = {p_a: t * lambda_a * (g_aa + g_ab), p_b: t * lambda_b * (g_ab + g_bb)}
-    claims = []
-    for key, product, length in (("a", p_a, lambda_a), ("b", p_b, lambda_b)):
-        claim = Claim(
+    return tuple(
+        Claim(
             name=f"`score_{key}`",
             start=product / sp.sqrt(d),
             goal=length * t / sp.sqrt(d),
@@ -286,22 +258,11 @@ def claims_of_3_5() -> Claims:
             where=products | {g_aa: 1, g_ab: 0, g_bb: 1},
             only=(t, d, length),
         )
-        claims.append(claim)
-
-    return tuple(claims)
-
-
-two_scores = chains_prove(
-    claims_of_3_5,
-    "both scores follow from the definition; each depends on the length of its own key alone.",
-)
+        for key, product, length in (("a", p_a, lambda_a), ("b", p_b, lambda_b))
+    )
 
 
-def spread_of_output(
-    rng: Generator,
-    noisy_gap_variance: Caller,
-    share_decided: Caller,
-) -> str:
+def spread_of_output(rng: Generator, noisy_gap_variance: Caller, share_decided: Caller) -> str:
     """3.5: the variance of the gap, and how often one of the two values takes the output over."""
     measured = _judge_variance(rng, noisy_gap_variance)
     decided = _judge_share(rng, share_decided)
@@ -319,13 +280,7 @@ def _judge_share(rng, share_decided):
         (0.5, 1000.0, 4, 0.9),
         (0.3, 5.0, 8, 0.5),
     ]
-    for _ in range(6):
-        beta = float(rng.uniform(0.02, 1))
-        c = float(rng.uniform(2, 60))
-        d = int(rng.integers(3, 99))
-        w = float(rng.uniform(0.55, 0.99))
-        settings.append((beta, c, d, w))
-
+    settings += drawn_rows(rng, 6, (0.02, 1.0), (2.0, 60.0), (3, 99), (0.55, 0.99))
     trials = Trials(_share_mistakes, relative=0, absolute=0.01)
     for (beta, c, d, w), answer in asked(rng, share_decided, settings):
         call = f"share_decided({beta:.3g}, {c:.3g}, {d}, {w:.3g})"
@@ -356,7 +311,6 @@ def _decided(beta, c, d, w, random_keys=2):
 
 
 def _share_mistakes(beta, c, d, w):
-    """What other laws would give."""
     decided = _decided(beta, c, d, w)
     one_random = _decided(beta, c, d, w, random_keys=1)
     return {
@@ -380,12 +334,7 @@ def _judge_variance(rng, noisy_gap_variance):
         (2.0, 1.0, 9),
         (1e-4, 500.0, 3),
     ]
-    for _ in range(3):
-        beta = float(rng.uniform(0.01, 2))
-        c = float(rng.uniform(1, 90))
-        d = int(rng.integers(3, 99))
-        settings.append((beta, c, d))
-
+    settings += drawn_rows(rng, 3, (0.01, 2.0), (1.0, 90.0), (3, 99))
     trials = Trials(_variance_mistakes)
     for (beta, c, d), answer in asked(rng, noisy_gap_variance, settings):
         call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
@@ -401,18 +350,13 @@ def _judge_variance(rng, noisy_gap_variance):
 def _gap_variance(rng, beta, c, d):
     """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
     means = orthonormal_rows(rng, 2, d)
-    query = c * means.sum(0)
-    scores = means @ query / math.sqrt(d)
-
-    deviation = math.sqrt(beta)
-    lengths = np.array([1 - deviation, 1 + deviation])
+    scores = means @ (c * means.sum(0)) / math.sqrt(d)
+    lengths = 1 + math.sqrt(beta) * np.array([-1, 1])
     of_a, of_b = np.multiply.outer(scores, lengths)
-    gaps = np.subtract.outer(of_a, of_b)
-    return gaps.var()
+    return np.subtract.outer(of_a, of_b).var()
 
 
 def _variance_mistakes(beta, c, d, right):
-    """What other formulas would give."""
     return {
         "the division by sqrt(d) is missing": right * d,
         "the root of d is squared in a variance": right * math.sqrt(d),

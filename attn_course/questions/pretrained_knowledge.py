@@ -32,8 +32,7 @@ class Draw:
     @property
     def kept(self) -> int:
         """How many characters of the document are left."""
-        pieces = self.prefix + self.span + self.suffix
-        return len(pieces)
+        return len(self.prefix + self.span + self.suffix)
 
 
 def corrupts_spans(rng: Generator, corrupt_span: Caller) -> str:
@@ -53,10 +52,9 @@ def corrupts_spans(rng: Generator, corrupt_span: Caller) -> str:
     middle = _draws(rng, corrupt_span, 40, 16)
     long = _draws(rng, corrupt_span, 150, 128)
     _judge_lengths(short, 4, 16)
-    _judge_lengths(long, 150, 128)
-    _judge_cut(long, 128)
-    _judge_lengths(middle, 40, 16)
-    _judge_cut(middle, 16)
+    for draws, size, block in ((long, 150, 128), (middle, 40, 16)):
+        _judge_lengths(draws, size, block)
+        _judge_cut(draws, block)
     _judge_short(_draws(rng, corrupt_span, 30, 64), 30, 64)
 
     _judge_span(long)
@@ -89,18 +87,10 @@ def _judge_chance(rng, corrupt_span):
 def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
     """`count` draws from documents of `size` different characters."""
     few = [_document(rng, size) for _ in range(20)]
-
-    chosen = rng.integers(len(few), size=count)
-    documents = [few[k] for k in chosen]
-
-    rows = [(document,) for document in documents]
-    seeds = rng.integers(2**31, size=count)
-    strings = corrupt_span.via(call_with_seeds, rows, seeds.tolist(), block)
-
-    draws = []
-    for string, document in zip(strings, documents, strict=True):
-        draws.append(_pieces(string, document, block))
-    return draws
+    rows = [(few[k],) for k in rng.integers(len(few), size=count)]
+    seeds = rng.integers(2**31, size=count).tolist()
+    strings = corrupt_span.via(call_with_seeds, rows, seeds, block)
+    return [_pieces(string, *row, block) for string, row in zip(strings, rows, strict=True)]
 
 
 def _document(rng, size):
@@ -110,13 +100,13 @@ def _document(rng, size):
 
 def _pieces(found, document, block):
     """The pieces of one string, or a sentence on what is wrong with it."""
-    shown = f"a document of {len(document)} characters, block_size {block}"
     if found is None:
         raise NotYet("None came back: is a `return` missing?")
     if not isinstance(found, str):
         kind = type(found).__name__
         raise NotYet(f"a {kind} came back; return the one string, x and y are cut later.")
 
+    shown = f"a document of {len(document)} characters, block_size {block}"
     if len(found) != block:
         raise NotYet(f"the string has {len(found)} characters ({shown}); pad or cut to block_size.")
     body = found.rstrip(PAD)
@@ -153,11 +143,11 @@ def _what_is_lost(prefix, suffix, span, document):
 
 def _judge_lengths(draws, size, block):
     """NotYet for an empty span, and for more or fewer characters than may be kept."""
+    whole = f"a document of {counted(size, 'character')}"
     empty = sum(not draw.span for draw in draws)
     if empty:
         raise NotYet(
-            f"the span was empty in {empty} of {len(draws)} draws from a document of"
-            f" {counted(size, 'character')}: there is nothing to fill in."
+            f"the span was empty in {empty} of {len(draws)} draws from {whole}: there is nothing to fill in."
         )
 
     kept = [draw.kept for draw in draws]
@@ -167,9 +157,7 @@ def _judge_lengths(draws, size, block):
     if min(kept) < min(4, size):
         raise NotYet(f"a document of {size} was cut to {min(kept)}: at least 4 characters stay.")
     if size <= 4 < longest and max(kept) < size:
-        raise NotYet(
-            f"a document of {counted(size, 'character')} was cut to {max(kept)}; one so short stays whole."
-        )
+        raise NotYet(f"{whole} was cut to {max(kept)}; one so short stays whole.")
 
 
 def _judge_cut(draws, block):
@@ -181,13 +169,15 @@ def _judge_cut(draws, block):
             f"every long document was cut to the same {kept[0]} characters; draw the length."
         )
 
-    num_lengths = longest - 3
-    share = (kept - 4 + 0.5) / num_lengths
-    every = (np.arange(num_lengths) + 0.5) / num_lengths
+    possible = np.arange(4, longest + 1)
+    share = (kept - 3.5) / len(possible)
+    every = (possible - 3.5) / len(possible)
     if not _unevenness(share, every) <= UNEVEN:
+        never = np.setdiff1d(possible, kept)
+        missing = f", never to {never[0]}" if len(never) and longest < 20 else ""
         raise NotYet(
             f"with block_size {block} long documents were cut to {kept.min()} .. {kept.max()} characters,"
-            f" {kept.mean():.1f} on average{_missing(kept, longest)}; every length from 4 to {longest}"
+            f" {kept.mean():.1f} on average{missing}; every length from 4 to {longest}"
             " should be equally likely."
         )
 
@@ -208,28 +198,14 @@ def _judge_short(draws, size, block):
     raise NotYet(f"{told}: the length of the document is no limit of the draw.")
 
 
-def _missing(kept, longest):
-    """A clause on lengths that never came, where there are few enough for each to come often."""
-    possible = set(range(4, longest + 1))
-    never = possible - set(kept.tolist())
-    if not never or longest >= 20:
-        return ""
-    return f", never to {min(never)}"
-
-
 def _unevenness(found, every):
     """Pearson's statistic of numbers in 0..1 against an even spread over `every`, in 11 cells."""
-    counts = _in_cells(found)
-    share = len(found) / len(every)
-    expected = share * _in_cells(every)
-    deviations = (counts - expected) ** 2
-    return (deviations / expected).sum()
-
-
-def _in_cells(numbers):
-    """How many of the numbers in 0..1 lie in each cell, (NUM_CELLS,)."""
-    cells = (numbers * NUM_CELLS).astype(int)
-    return np.bincount(cells, minlength=NUM_CELLS)
+    counts, wanted = (
+        np.bincount((numbers * NUM_CELLS).astype(int), minlength=NUM_CELLS)
+        for numbers in (found, every)
+    )
+    expected = len(found) / len(every) * wanted
+    return ((counts - expected) ** 2 / expected).sum()
 
 
 def _judge_span(draws):
@@ -237,10 +213,7 @@ def _judge_span(draws):
     kept = np.array([draw.kept for draw in draws])
     size = np.array([len(draw.span) for draw in draws])
     share = size / kept
-    cuts = {
-        "shorter": (kept >= 16) & (kept < 60),
-        "longer": kept >= 60,
-    }
+    cuts = {"shorter": (kept >= 16) & (kept < 60), "longer": kept >= 60}
     for name, part in cuts.items():
         mean = share[part].mean()
         if not abs(mean - 0.25) <= 0.06:
@@ -254,30 +227,20 @@ def _judge_span(draws):
 
 
 def _judge_ends(draws):
-    """The first and the last character are masked now and then."""
-    never = []
-    if all(draw.suffix for draw in draws):
-        never.append("last")
-    if all(draw.prefix for draw in draws):
-        never.append("first")
-    if never:
-        raise NotYet(
-            f"in {len(draws)} draws from documents of 4 the {never[0]} character was never masked;"
-            " if a city stands there, it is never asked for."
-        )
+    for end, piece in (("last", "suffix"), ("first", "prefix")):
+        if all(getattr(draw, piece) for draw in draws):
+            raise NotYet(
+                f"in {len(draws)} draws from documents of 4 the {end} character was never masked;"
+                " if a city stands there, it is never asked for."
+            )
 
 
 def _judge_place(draws, rng):
     """Every place where the span fits as often: start and room, blurred into one even number."""
-    starts = [len(draw.prefix) for draw in draws]
-    rooms = [len(draw.prefix + draw.suffix) for draw in draws]
-    start = np.array(starts)
-    room = np.array(rooms)
-    blurred = start + rng.random(len(draws))
-    place = blurred / (room + 1)
-
-    middles = np.arange(NUM_CELLS) + 0.5
-    even = middles / NUM_CELLS
+    start = np.array([len(draw.prefix) for draw in draws])
+    room = np.array([len(draw.prefix + draw.suffix) for draw in draws])
+    place = (start + rng.random(len(draws))) / (room + 1)
+    even = (np.arange(NUM_CELLS) + 0.5) / NUM_CELLS
     if not _unevenness(place, even) <= UNEVEN:
         raise NotYet(
             f"the span starts {place.mean():.0%} of the way on average, give or take {place.std():.0%},"
@@ -288,22 +251,23 @@ def _judge_place(draws, rng):
 
 def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) -> str:
     """8.2: loss on the answer and its end alone; a share with an interval that holds in 95%."""
-    for size, length, block in _pair_sizes(rng):
+    size = int(rng.integers(16, 22))
+    # Of the question, of the answer, and the block, into which the last pair just fits.
+    sizes = [(size, 4, 32), (size + 1, 6, 48), (size + 2, 8, 64), (size, 1, size + 4)]
+    for size, length, block in shuffled(rng, sizes):
         letters = _document(rng, len(LETTERS))
         question = letters[:size]
         answer = letters[size : size + length]
-        pair = finetuning_pair(question, answer, block)
-        _judge_pair(pair, question, answer, block)
+        _judge_pair(finetuning_pair(question, answer, block), question, answer, block)
 
     trials = Trials(_wrong_shares)
     odd = 2 * int(rng.integers(20, 30)) + 1
     for n in shuffled(rng, [20, odd]):
-        found, rows = _all_counts(rng, score, n)
+        rows = _all_counts(rng, n)
+        found = matrix(score.via(call_each, rows), (n + 1, 3), "score(...)")
         share = found[:, 0]
-        every = np.arange(n + 1)
-        truth = every / n
-
-        worst = np.abs(share - truth).argmax()
+        truth = np.arange(n + 1) / n
+        worst = int(np.abs(share - truth).argmax())
         fact = (
             f"with {counted(worst, 'right answer')} of {n} the share came out as {share[worst]:.3g}"
         )
@@ -316,14 +280,8 @@ def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) 
     )
 
 
-def _pair_sizes(rng):
-    """(characters of the question, of the answer, block): one just fits, in any order."""
-    size = int(rng.integers(16, 22))
-    return shuffled(rng, [(size, 4, 32), (size + 1, 6, 48), (size + 2, 8, 64), (size, 1, size + 4)])
-
-
 def _judge_pair(pair, question, answer, block):
-    """x reads question, MASK, answer, MASK; y is judged by `_judge_targets`."""
+    """x reads question, MASK, answer, MASK; y has the symbols of the answer and its end alone."""
     expected = "finetuning_pair should return two strings, x and y."
     x, y = two(pair, expected)
     if not isinstance(x, str) or not isinstance(y, str):
@@ -342,18 +300,14 @@ def _judge_pair(pair, question, answer, block):
         raise NotYet(
             "x has no MASK between question and answer, which is what asks for the answer."
         )
-
+    if read == question + MASK + answer and x != whole[:-1]:
+        raise NotYet("the MASK that closes the answer is missing in x.")
     if x != whole[:-1]:
-        if read == question + MASK + answer:
-            raise NotYet("the MASK that closes the answer is missing in x.")
         raise NotYet("x should read question, MASK, answer, MASK, and PAD to the end.")
-    _judge_targets(x, y, whole, len(question), len(answer))
 
-
-def _judge_targets(x, y, whole, first, size):
-    """first: where the answer's first symbol is predicted; its end is, `size` places later."""
     taken = [place for place, symbol in enumerate(y) if symbol != PAD]
-    last = first + size
+    first = len(question)  # where the answer's first symbol is predicted
+    last = first + len(answer)  # where its end is
     if not taken:
         raise NotYet("y is PAD everywhere: nothing would be learnt.")
     if all(y[t] == x[t] for t in taken):
@@ -379,19 +333,16 @@ def _judge_targets(x, y, whole, first, size):
 CITIES = ("Wynd", "Orvane", "Tessel")
 
 
-def _all_counts(rng, score, n):
-    """score(...) for 0, 1 ... n right answers out of n, (n + 1, 3), and the rows it was given."""
-    truths = [str(city) for city in rng.choice(CITIES, n)]
-
+def _all_counts(rng, n):
+    """[(answers, truths), ...], with 0, 1 ... n right answers out of n."""
+    truths = rng.choice(CITIES, n).tolist()
     rows = []
     for count in range(n + 1):
         answers = list(truths)
         for k in rng.permutation(n)[count:]:
             answers[k] = _wrong_answer(rng, truths[k])
         rows.append((answers, truths))
-
-    results = score.via(call_each, rows)
-    return matrix(results, (n + 1, 3), "score(...)"), rows
+    return rows
 
 
 def _wrong_answer(rng, truth):
@@ -421,14 +372,12 @@ RULES = {
 
 
 def _wrong_shares(rows, truth, n):
-    """{sentence: shares (n + 1,)}."""
     wrong = {
         "the first number is a percentage; return shares between 0 and 1": 100 * truth,
         "the first number counts the right answers; divide by how many there are": n * truth,
     }
     for sentence, rule in RULES.items():
         wrong[sentence] = np.array([sum(map(rule, *row)) / n for row in rows])
-
     return wrong
 
 
@@ -452,28 +401,16 @@ def _judge_interval(rows, n):
             f"the interval reaches from {lowest:.3f} to {highest:.3f}: a share lies between 0 and 1."
         )
 
-    holds = _coverage(low, high, n)
+    chances = np.linspace(0.01, 0.99, 197)[:, None]
+    counts = np.arange(n + 1)
+    ways = np.array([float(comb(n, k)) for k in counts])
+    law = ways * chances**counts * (1 - chances) ** (n - counts)  # binomial, (197, n + 1)
+    inside = (low <= chances) & (chances <= high)
+    holds = (law * inside).sum(1).mean()
     if not 0.93 <= holds <= 0.985:  # exact intervals hold in 97.7%, those of 99% in 98.9%
         raise NotYet(
             f"for {n} people the interval contains the true share in {holds:.1%} of samples, not 95%."
         )
-
-
-def _coverage(low, high, n):
-    """How often the interval of a binomial count holds the chance it came from, over all chances.
-
-    low, high: (n + 1,), of 0, 1 ... n successes.
-    """
-    chances = np.linspace(0.01, 0.99, 197)[:, None]
-    counts = np.arange(n + 1)
-    ways = np.array([float(comb(n, k)) for k in counts])
-    successes = chances**counts
-    failures = (1 - chances) ** (n - counts)
-    law = ways * successes * failures  # (197, n + 1)
-
-    inside = (low <= chances) & (chances <= high)
-    holds = (law * inside).sum(1)
-    return holds.mean()
 
 
 QUESTIONS = (

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 from numpy.random import Generator
@@ -11,6 +12,7 @@ from attn_course.answers.mistakes import told_apart
 from attn_utils.kernels import softmax
 
 ROUNDING = 64 * np.finfo(float).eps
+LIMIT = 0.02 + 1e-6  # L1 error of an average: at most 1% of the weight is left elsewhere
 SIZES = (
     (8, 12),
     (20, 24),
@@ -25,10 +27,8 @@ MANY = 50  # keys, of which one draw is enough
 
 def orthonormal_rows(rng: Generator, n: int, d: int) -> np.ndarray:
     """n orthonormal vectors of width d, one a row, uniform over all such sets. Returns (n, d)."""
-    columns = rng.normal(size=(d, n))
-    basis, upper = np.linalg.qr(columns)
-    signs = np.sign(np.diag(upper))
-    return (basis * signs).T
+    basis, upper = np.linalg.qr(rng.normal(size=(d, n)))
+    return (basis * np.sign(np.diag(upper))).T
 
 
 def keys_and_pairs(
@@ -53,14 +53,11 @@ def weights_of(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
     """
     size = np.abs(query).max()
     if size == 0:
-        *_, n, _ = keys.shape
-        return np.full(keys.shape[:-1], 1 / n)
+        return np.full(keys.shape[:-1], 1 / keys.shape[-2])
     unit = query / size
     scores = keys @ unit
     gaps = scores - scores.max(-1, keepdims=True)
-
-    longest = np.linalg.norm(keys, axis=-1).max()
-    largest_score = np.linalg.norm(unit) * longest
+    largest_score = np.linalg.norm(unit) * np.linalg.norm(keys, axis=-1).max()
     slack = ROUNDING * largest_score * np.sqrt(len(query))
     with np.errstate(over="ignore"):
         scaled = np.where(gaps >= -slack, 0.0, gaps * size)
@@ -77,17 +74,17 @@ def judge_finite_scores(keys: np.ndarray, query: np.ndarray, name: str = "this q
 
 def leftover(height: float, n: int, leaders: int = 1) -> float:
     """The weight outside `leaders` keys that score `height`, where the other n - leaders score 0."""
-    scores = np.zeros(n)
-    scores[:leaders] = height
-    return softmax(scores)[leaders:].sum()
+    others = n - leaders
+    with np.errstate(over="ignore"):  # then nothing is left
+        return others / (others + leaders * np.exp(height))
 
 
-def stays_elsewhere(name: str, value: float, left: float, epsilon: float) -> str:
+def stays_elsewhere(t: float, left: float, epsilon: float) -> str:
     """A clause on a query of this size: how much weight stays on the other keys, how much may."""
     word = "larger than it need be" if left < epsilon else "too small"
     stays, allowed = told_apart(100 * left, 100 * epsilon)
     return (
-        f"your {name} = {value:.4g} is {word}: {stays}% of the weight stays on the other keys, and "
+        f"your t = {t:.4g} is {word}: {stays}% of the weight stays on the other keys, and "
         f"{allowed}% may"
     )
 
@@ -102,7 +99,21 @@ def error_of_average(weights: np.ndarray, a: int, b: int) -> np.ndarray:
     return np.abs(weights - target).sum(-1)
 
 
-def factor_needed(error_at: Callable[[float], float], limit: float) -> float | None:
+def average_error(keys: np.ndarray, queries: Iterable[np.ndarray], a: int, b: int) -> np.ndarray:
+    """L1 error (...) of the weights over keys (..., n, d), averaged over the heads.
+
+    queries: (d,) for each head.
+    """
+    heads = [weights_of(keys, query) for query in queries]
+    return error_of_average(np.mean(heads, axis=0), a, b)
+
+
+def lengthening_needed(keys: np.ndarray, queries: np.ndarray, a: int, b: int) -> float | None:
+    """How many times as long the queries (heads, d) must be; None if it is not a matter of length."""
+    return factor_needed(lambda factor: average_error(keys, factor * queries, a, b), LIMIT)
+
+
+def factor_needed(error_at: Callable[[float], Any], limit: float) -> float | None:
     """The smallest factor >= 1 with error_at(factor) <= limit, or None if even a million fails.
 
     error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
@@ -117,7 +128,6 @@ def factor_needed(error_at: Callable[[float], float], limit: float) -> float | N
             high = middle
         else:
             low = middle
-
     return high
 
 
@@ -129,8 +139,7 @@ def noise_for(*queries: np.ndarray) -> float:
     longest = max(float(np.linalg.norm(query)) for query in queries)
     if longest > 1e9:
         return 0.0
-    deviation = 1e-3 / max(longest, 1.0)
-    return deviation**2
+    return (1e-3 / max(longest, 1.0)) ** 2
 
 
 def noisy_keys(rng: Generator, means: np.ndarray, num_samples: int, noise: float) -> np.ndarray:
@@ -138,8 +147,7 @@ def noisy_keys(rng: Generator, means: np.ndarray, num_samples: int, noise: float
 
     Returns (num_samples, n, d).
     """
-    drawn = rng.normal(size=(num_samples, *means.shape))
-    return means + np.sqrt(noise) * drawn
+    return means + np.sqrt(noise) * rng.normal(size=(num_samples, *means.shape))
 
 
 def keys_of_lengths(
@@ -151,6 +159,15 @@ def keys_of_lengths(
     """
     lying = noisy_keys(rng, np.zeros_like(means), len(lengths), noise)
     return lengths[..., None] * means + lying
+
+
+def keys_with_one_noisy(
+    rng: Generator, means: np.ndarray, a: int, num_draws: int, noise: float
+) -> np.ndarray:
+    """As `keys_of_lengths`, where only the length of key a varies, with variance one half."""
+    lengths = np.ones((num_draws, len(means)))
+    lengths[:, [a]] = spread_lengths(num_draws, 1, variance=0.5)
+    return keys_of_lengths(rng, means, lengths, noise)
 
 
 def spread_lengths(num_draws: int, num_keys: int, variance: float) -> np.ndarray:
@@ -165,13 +182,18 @@ def spread_lengths(num_draws: int, num_keys: int, variance: float) -> np.ndarray
     return np.transpose([shuffle(column) for _ in range(num_keys)])
 
 
+def drawn_rows(rng: Generator, count: int, *ranges: tuple[float, float]) -> list[tuple]:
+    """Rows with a number from each range: a whole one where both ends are, and below the second."""
+    return [tuple(_drawn_between(rng, *ends) for ends in ranges) for _ in range(count)]
+
+
+def _drawn_between(rng, low, high):
+    if isinstance(low, int) and isinstance(high, int):
+        return int(rng.integers(low, high))
+    return float(rng.uniform(low, high))
+
+
 def unseen_settings(rng: Generator) -> list[tuple[int, int, float]]:
     """Three (n, d, epsilon) with at most d keys and a small epsilon, so that no table of answers helps."""
-    settings = []
-    for _ in range(3):
-        n = int(rng.integers(3, 60))
-        d = n + int(rng.integers(200))
-        epsilon = float(rng.uniform(0.001, 0.3))
-        settings.append((n, d, epsilon))
-
-    return settings
+    rows = drawn_rows(rng, 3, (3, 60), (0, 200), (0.001, 0.3))
+    return [(n, n + more, epsilon) for n, more, epsilon in rows]

@@ -1,59 +1,237 @@
-"""Judges of 11.5, 11.6 and 11.7, queries and keys that are turned by their positions.
+"""Judges of 11.3-11.7, positions as angles: sines and cosines of them, and queries and keys turned by them.
 
-They measure what a rotation does to vectors, in any pairing of the coordinates and either sense.
+They measure distances, shifts and what a rotation does to vectors, in any order or pairing of the
+coordinates and either sense.
 """
 
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, matrix, shuffled, two, vector
-from attn_course.answers.mistakes import Trials
+from attn_course.answers import Caller, NotYet, array, largest_gap, matrix, shuffled, two, vector
+from attn_course.answers.mistakes import Seen, Trials
 from attn_course.drivers import call_with_rotation, make_rotation
-from attn_course.questions.sinusoids import BASE, frequencies, is_off
 from attn_course.register import Claim, Claims, chains_prove
-from attn_utils.kernels import softmax
+from attn_utils import kernels
+
+BASE = 10_000.0
+NEAR = 1e-4  # angles taken in float32 still pass
+
+
+def frequencies(d: int, base: float) -> np.ndarray:
+    """base ** (-2i / d) for i = 0 .. d/2 - 1.
+
+    d: even. Returns (d/2,), from 1 downwards.
+    """
+    exponents = np.arange(0, d, 2) / d
+    return float(base) ** -exponents
+
+
+def is_off(found: np.ndarray, wanted: np.ndarray) -> bool:
+    """Whether two arrays of one shape differ by more than float32 explains, or hold a nan."""
+    return not largest_gap(found, wanted) <= NEAR
+
+
+# 11.3
+
+CLOCKS = ((8, BASE), (6, 100.0))  # d and base
+ANOTHER_LADDER = (
+    "Your last wavelength is exactly 2π times the base; the formula above stops one step earlier."
+)
+ANOTHER_START = (
+    "Your hands start elsewhere, by one angle for all positions; no distance depends on it."
+)
+
+
+def distances_are_those_of_a_clock(rng: Generator, sinusoid: Caller) -> str:
+    """11.3: the Gram matrix is that of the formula, so any order, sign or start of the hands passes.
+
+    Another ladder that is in use, from 1 to 1 / base in equal steps, passes with a remark.
+    """
+    early, late = rng.integers([3, 60], [9, 99])
+    mixed = np.array([early, late, early, 0])
+    cases = []  # positions in order, and some that repeat
+    for d, base in shuffled(rng, CLOCKS):
+        cases += [(np.arange(41), d, base), (mixed, d, base)]
+
+    found = [_embedding(sinusoid, *case) for case in cases]
+    if all(map(_has_other_ladder, found, cases)):
+        return f"inner products depend on the distance alone. {ANOTHER_LADDER}"
+
+    one_hand = (mixed, 2, BASE)
+    cases.append(one_hand)
+    found.append(_embedding(sinusoid, *one_hand))
+
+    trials = Trials(_wrong_products, relative=0, absolute=NEAR)
+    for case, embedding in zip(cases, found, strict=True):
+        positions, d, base = case
+        products = embedding @ embedding.T
+        right = _products(positions, frequencies(d, base))
+        off = largest_gap(products, right)
+        fact = f"inner products are off by up to {off:.2g} at d = {d}, base = {base:g}"
+        trials.judge(products, right, fact, *case, products)
+
+    at_zero = np.sort(np.abs(embedding[-1]))  # a sine of 0 and a cosine of 0, up to signs
+    remark = f" {ANOTHER_START}" if is_off(at_zero, np.array([0.0, 1.0])) else ""
+    return f"inner products depend on the distance as they should, for d = 8, 6 and 2.{remark}"
+
+
+def _embedding(sinusoid, positions, d, base):
+    """What sinusoid gives, (T, d)."""
+    T = len(positions)
+    found = array(sinusoid(positions, d, base), f"sinusoid(positions, {d}, {base:g})")
+    if found.shape == (T, d // 2):
+        raise NotYet(
+            f"d/2 columns, {found.shape}: without its cosine a hand cannot tell forwards from backwards."
+        )
+    if found.shape != (T, d):
+        raise NotYet(f"the shape is {found.shape}, expected {(T, d)}.")
+    return found
+
+
+def _has_other_ladder(embedding, case):
+    """Whether its rates go from 1 to 1 / base in equal steps of their logarithm."""
+    positions, d, base = case
+    wanted = _products(positions, base ** -np.linspace(0, 1, d // 2))
+    return not is_off(embedding @ embedding.T, wanted)
+
+
+def _angles(positions, rates):
+    """(T, d/2), where hands turn at these rates."""
+    return np.multiply.outer(positions, rates)
+
+
+def _products(positions, rates):
+    """Inner products (T, T) of embeddings whose hands turn at these rates."""
+    return _products_of(_angles(positions, rates))
+
+
+def _products_of(angles):
+    """Inner products (T, T) of the sines and cosines of these angles (T, d/2)."""
+    sines = np.sin(angles)
+    cosines = np.cos(angles)
+    return sines @ sines.T + cosines @ cosines.T
+
+
+def _wrong_products(positions, d, base, found):
+    theta = frequencies(d, base)
+    sines = np.sin(_angles(positions, theta))
+    floored_rates = np.exp(np.arange(0, d, 2) * (-np.log(base) / d // 2))
+    return {
+        "the exponent is doubled, so that at d = 8 the last hand moves 1000 times too slowly": (
+            _products(positions, theta**2)
+        ),
+        "the exponent is halved: only half of the range of wavelengths is used": (
+            _products(positions, theta**0.5)
+        ),
+        "sign of the exponent: hands should slow down, these speed up": (
+            _products(positions, 1 / theta)
+        ),
+        "these are the hands of base 10,000; use the base that is given": (
+            _products(positions, frequencies(d, BASE))
+        ),
+        "without its cosine a hand cannot tell forwards from backwards": 2 * sines @ sines.T,
+        "use the given positions: two that are equal must have equal embeddings": (
+            _products(np.arange(len(positions)), theta)
+        ),
+        "floor division makes the angles integers": _products_of(positions[:, None] // (1 / theta)),
+        "floor division rounds the exponent: `a / d // 2` is (a / d) // 2": (
+            _products(positions, floored_rates)
+        ),
+        "sine and cosine of a pair need one frequency, else length depends on position": (
+            Seen(not np.ptp(np.diag(found)) <= 1e-3)
+        ),
+    }
+
+
+# 11.4
+
+SHIFTS = ((3, 8), (-2, 6), (0, 4), (11, 2))  # k and d
+PLACES = np.arange(20, 60)
+
+
+def shift_is_a_matrix(rng: Generator, shift_matrix: Caller) -> str:
+    """11.4: M e(p) = e(p + k) at positions 20 to 59."""
+    trials = Trials(_wrong_shifts, relative=0, absolute=NEAR)
+    drawn = int(rng.integers(4, 11))
+    for k, d in shuffled(rng, [*SHIFTS, (drawn, 8)]):
+        name = f"shift_matrix({k}, {d})"
+        value = array(shift_matrix(k, d), name)
+        if value.shape == (d,):
+            raise NotYet(
+                f"{name} is a vector, such as e({k}): a position, not a map of shape (d, d)."
+            )
+        now = _clock(PLACES, d).T
+        right = _clock(PLACES + k, d).T
+        found = matrix(value, (d, d), name) @ now
+        off = largest_gap(found, right)
+        fact = f"M e(p) and e(p + j) differ by up to {off:.2g} (j = {k}, d = {d})"
+        trials.add(found, right, fact, k, d, now, found)
+
+    trials.settle()
+    return f"M e(p) = e(p + j) for {len(trials)} shifts, forwards, backwards and by 0."
+
+
+def _clock(positions, d):
+    """Sine and cosine by turns, (T, d)."""
+    angles = _angles(positions, frequencies(d, BASE))
+    return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(-1, d)
+
+
+def _wrong_shifts(k, d, now, found):
+    right = kernels.rotate(np.eye(d), k, BASE)  # in rows: (sine, cosine) turn the other way
+    (embedding,) = _clock([k], d)
+    halves = np.arange(d).reshape(-1, 2).T.ravel()  # all sines first, then all cosines
+    wrong = {
+        "it moves back, M e(p) = e(p - j), as the transpose of M does": right.T,
+        "right for the other layout; here sine and cosine alternate": right[np.ix_(halves, halves)],
+        "this shifts by one, whatever j": kernels.rotate(np.eye(d), 1, BASE),
+        "a diagonal of e(j) stretches coordinates; sine and cosine have to be mixed": (
+            np.diag(embedding)
+        ),
+        "`eye` with an offset shifts coordinates, not positions": np.eye(d, k=k),
+        "a rotation needs its minus: one of the two sines": np.triu(right) - np.tril(right, -1),
+        "both sines have lost their sign": np.abs(right),
+    }
+    lengths = np.hypot(found[0::2], found[1::2])
+    first_is_right = not is_off(found[:2], right[:2] @ now)
+    all_turn = not is_off(lengths, np.ones_like(lengths))
+    return {sentence: way @ now for sentence, way in wrong.items()} | {
+        "the first hand moves as it should and slower ones do not, as with another base": (
+            Seen(first_is_right and all_turn)
+        )
+    }
+
 
 # 11.5, the chain
 
 
-@cache
-def claims_of_11_5() -> Claims:
+@chains_prove("the score depends on the two positions through their difference alone.")
+def score_is_relative() -> Claims:
     """The claim of 11.5: the product of two rotated pairs depends on delta = p_q - p_k alone."""
     import sympy as sp
 
     q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
     theta, p_q, p_k, delta = sp.symbols("theta p_q p_k delta", real=True)
 
-    q_first, q_second = _rotated_pair(q1, q2, p_q * theta)
-    k_first, k_second = _rotated_pair(k1, k2, p_k * theta)
+    def rotated(first, second, angle):
+        cos = sp.cos(angle)
+        sin = sp.sin(angle)
+        return sp.Matrix([first * cos - second * sin, first * sin + second * cos])
+
     inner = q1 * k1 + q2 * k2
     cross = q1 * k2 - q2 * k1
     angle = delta * theta
     score = Claim(
         name="`score`",
-        start=q_first * k_first + q_second * k_second,
+        start=rotated(q1, q2, p_q * theta).dot(rotated(k1, k2, p_k * theta)),
         goal=inner * sp.cos(angle) + cross * sp.sin(angle),
         symbols=(q1, q2, k1, k2, theta, p_q, p_k, delta),
         where={p_q: p_k + delta},
         only=(q1, q2, k1, k2, theta, delta),
     )
     return (score,)
-
-
-def _rotated_pair(first, second, angle):
-    """Two coordinates, rotated by an angle, in SymPy."""
-    import sympy as sp
-
-    cos = sp.cos(angle)
-    sin = sp.sin(angle)
-    return first * cos - second * sin, first * sin + second * cos
-
-
-score_is_relative = chains_prove(
-    claims_of_11_5, "the score depends on the two positions through their difference alone."
-)
 
 
 # 11.5, the function
@@ -78,50 +256,37 @@ def _judge_rotation(rng, rotate, d, base):
     theta = frequencies(d, base)
     late = int(rng.integers(20, 40))
     positions = (0, 1, 7, 2, late)
+
+    def turned(x, positions):
+        found = rotate(x, np.asarray(positions), base)
+        return matrix(found, x.shape, f"rotate of an array {x.shape}")
+
     x = rng.normal(size=(5, d))
-    _judge_linear(rotate, x, positions, base)
-
-    at = {}
-    for p in (0, 1, 2, 3, 7, late):
-        at[p] = _matrix_at(rotate, p, d, base)
-    _judge_matrices(at, theta)
-
-    batch = rng.normal(size=(3, 5, 5, d))
-    turned = _turned(rotate, batch, positions, base)
-    for i, p in enumerate(positions):
-        found = turned[:, :, i]
-        wanted = batch[:, :, i] @ at[p].T
-        if is_off(found, wanted):
-            raise NotYet(f"{ROW}, counted along the last axis but one.")
-
-    _judge_frequencies(at[1], theta)
-
-
-def _judge_linear(rotate, x, positions, base):
-    """Twice x, (T, d), is turned into twice as much."""
-    once = _turned(rotate, x, positions, base)
-    twice = _turned(rotate, 2 * x, positions, base)
+    once = turned(x, positions)
+    twice = turned(2 * x, positions)
     if is_off(twice, 2 * once):
         raise NotYet(
             "twice the vector should give twice the result; a rotation multiplies and adds nothing."
         )
 
-
-def _turned(rotate, x, positions, base):
-    """What rotate gives, of the shape of x."""
-    found = rotate(x, np.asarray(positions), base)
-    return matrix(found, x.shape, f"rotate of an array {x.shape}")
-
-
-def _matrix_at(rotate, position, d, base):
-    """The matrix (d, d) by which a column is turned at this position, measured on unit vectors."""
     units = np.eye(d)[:, None]  # (d, 1, d)
-    rows = _turned(rotate, units, [position], base)
-    return rows.squeeze(1).T
+    at = {p: turned(units, [p]).squeeze(1).T for p in (0, 1, 2, 3, 7, late)}
+    _judge_matrices(at, theta)
+
+    batch = rng.normal(size=(3, 5, 5, d))
+    found = turned(batch, positions)
+    for i, p in enumerate(positions):
+        if is_off(found[:, :, i], batch[:, :, i] @ at[p].T):
+            raise NotYet(f"{ROW}, counted along the last axis but one.")
+
+    angles = np.angle(np.linalg.eigvals(at[1]))  # each frequency belongs to two eigenvalues
+    rates = np.sort(np.abs(angles))
+    if is_off(rates, np.sort(np.repeat(theta, 2))):
+        raise NotYet(f"frequencies are {_listed(rates[::-2])}, expected {_listed(theta)}.")
 
 
 def _judge_matrices(at, theta):
-    """at: {position: matrix} for 0 to 3; a rotation by position times some frequencies."""
+    """at: {position: matrix (d, d) that turns a column}; a rotation by position times some frequencies."""
     still = np.eye(len(at[0]))
     if not is_off(at[1], at[0]):
         raise NotYet(f"{ROW}: position 1 turns no more than position 0.")
@@ -157,33 +322,16 @@ def _why_lengths_change(sizes, theta):
         "half of the rotation is missing: there is a sine and no cosine": np.r_[sin, sin],
     }
 
-    found = np.sort(sizes)
     for sentence, wrong in known.items():
-        stretched = np.sort(np.abs(wrong))
-        if not is_off(stretched, found):
+        if not is_off(np.sort(np.abs(wrong)), np.sort(sizes)):
             return sentence
-
     return (
         "lengths change: the two coordinates of a pair are turned by different angles, or the first is "
         "overwritten before the second has been computed"
     )
 
 
-def _judge_frequencies(turned_by_one, theta):
-    """Each frequency is the angle of two eigenvalues of the matrix at position 1."""
-    eigenvalues = np.linalg.eigvals(turned_by_one)
-    angles = np.angle(eigenvalues)
-    found = np.sort(np.abs(angles))
-    twice = np.repeat(theta, 2)
-
-    if is_off(found, np.sort(twice)):
-        said = _listed(found[::-2])
-        right = _listed(theta)
-        raise NotYet(f"frequencies are {said}, expected {right}.")
-
-
 def _listed(values):
-    """Numbers in a sentence."""
     return ", ".join(f"{value:.3g}" for value in values)
 
 
@@ -191,6 +339,12 @@ def _listed(values):
 
 LENGTH = 24
 ENOUGH = 0.99
+LAYOUTS = {  # of features (d,) -> pairs (d/2, 2), the pair that turns fastest first
+    "neighbours": lambda features: features.reshape(-1, 2),
+    "halves": lambda features: features.reshape(2, -1).T,
+    "clockwise": lambda features: features.reshape(-1, 2)[:, ::-1],
+    "slowest first": lambda features: features.reshape(-1, 2)[::-1],
+}
 SETTINGS = (
     ("neighbours", 16, BASE),
     ("halves", 16, BASE),
@@ -204,12 +358,18 @@ def each_looks_back(rng: Generator, look_back: Caller) -> str:
     far = int(rng.integers(8, 13))
     cases = [(*setting, r) for setting in SETTINGS for r in (0, 1, 3, 7, far)]
     for layout, d, base, r in shuffled(rng, cases):
-        pairs = _pairings(d)[layout]
+        pairs = LAYOUTS[layout](np.arange(d))
         answer = look_back.via(call_with_rotation, r, d, pairs, base)
-        q, k = _query_and_key(answer, d)
+        query, key = two(answer, "look_back should return a query and a key.")
+        q = vector(query, d, "the query")
+        k = vector(key, d, "the key")
 
         rotate = make_rotation(pairs, base)
-        least = _least_weight(q, k, rotate, r)
+        places = np.arange(LENGTH)
+        _, weights = kernels.attend(
+            rotate(q, places), rotate(k, places), np.zeros((LENGTH, 1)), causal=True
+        )
+        least = weights.diagonal(-r).min()
         if not least >= ENOUGH:
             why = _why_not_back(q, k, rotate, r)
             setting = f"r = {r}, d = {d}, base = {base:g}; the least weight is {least:.3f}"
@@ -220,46 +380,11 @@ def each_looks_back(rng: Generator, look_back: Caller) -> str:
     )
 
 
-def _pairings(d):
-    """{layout: pairs (d/2, 2)}, the pair that turns fastest first."""
-    features = np.arange(d)
-    neighbours = features.reshape(-1, 2)
-    halves = features.reshape(2, -1)
-    return {
-        "neighbours": neighbours,
-        "clockwise": neighbours[:, ::-1],
-        "slowest first": neighbours[::-1],
-        "halves": halves.T,
-    }
-
-
-def _query_and_key(pair, d):
-    """Two vectors (d,)."""
-    query, key = two(pair, "look_back should return a query and a key.")
-    return vector(query, d, "the query"), vector(key, d, "the key")
-
-
-def _least_weight(q, k, rotate, r):
-    """The smallest weight that any token puts on the token r back."""
-    positions = np.arange(LENGTH)
-    queries = rotate(q, positions)
-    keys = rotate(k, positions)
-    scores = queries @ keys.T / len(q) ** 0.5
-
-    past = np.tri(LENGTH, dtype=bool)
-    seen = np.where(past, scores, -np.inf)
-    weights = softmax(seen)
-    return weights.diagonal(-r).min()
-
-
 def _why_not_back(q, k, rotate, r):
     """Where the last query looks, if it is not the token r back."""
     last = LENGTH - 1
-    places = np.arange(2 * LENGTH)  # as many again that the mask hides
-    query = rotate(q, last)
-    keys = rotate(k, places)
-    scores = keys @ query / len(q) ** 0.5
-
+    keys = rotate(k, np.arange(2 * LENGTH))  # as many again that the mask hides
+    scores = keys @ rotate(q, last) / len(q) ** 0.5
     seen = scores[:LENGTH]
     looks = last - seen.argmax()
     flees = last - seen.argmin()
@@ -267,13 +392,14 @@ def _why_not_back(q, k, rotate, r):
         return "the query or the key is zero, and every token is seen equally: uniform weights"
     if r > 0 and scores.argmax() == last + r:
         return f"it looks {looks} back: its peak is {r} ahead, which the mask hides"
-    if looks == r and _leaves_out_fast_pairs(q, k, rotate):
+    change = (rotate(q, 1) - rotate(q, 0)) @ rotate(k, 0)
+    if looks == r and abs(change) < 0.01 * np.linalg.norm(q) * np.linalg.norm(k):
         return (
             "right token, too little weight: only coordinates that turn slowly are used, and which ones turn "
             "fast depends on the layout, which is unknown"
         )
     if looks == r:
-        weight = softmax(seen).max()
+        weight = kernels.softmax(seen).max()
         return f"right token, weight {weight:.3f}: a longer query makes it sharper"
     if flees == r:
         return f"the token {r} back has the lowest score of all, not the highest; mind the sign"
@@ -282,21 +408,23 @@ def _why_not_back(q, k, rotate, r):
     return f"it looks {looks} back, where {r} back is asked for"
 
 
-def _leaves_out_fast_pairs(q, k, rotate):
-    """Whether turning by one position hardly changes the score of the two vectors."""
-    before = rotate(q, 0) @ rotate(k, 0)
-    after = rotate(q, 1) @ rotate(k, 0)
-    return abs(after - before) < 0.01 * np.linalg.norm(q) * np.linalg.norm(k)
-
-
 # 11.7
+
+LADDERS = (  # d, base, factor: a usual one first; a factor of 1 changes nothing
+    (32, BASE, 4.0),
+    (4, 100.0, 3.0),
+    (10, 1000.0, 2.0),
+    (16, BASE, 1.0),
+    (64, 500_000.0, 8.0),
+)
 
 
 def frequencies_are_extended(rng: Generator, interpolated: Caller, ntk_aware: Caller) -> str:
     """11.7: all pairs slower by the factor; or one ladder whose first pair is kept, its last one slower."""
     answers = {"interpolated": interpolated, "ntk_aware": ntk_aware}
     trials = {name: Trials(partial(_wrong_ladders, name)) for name in answers}
-    for d, base, factor in _ladder_settings(rng):
+    drawn = (8, 50.0, float(rng.uniform(1.2, 9)))
+    for d, base, factor in [LADDERS[0], *shuffled(rng, [*LADDERS[1:], drawn])]:
         for name, answer in answers.items():
             call = f"{name}({d}, {base:g}, {factor:g})"
             found = vector(answer(d, base, factor), d // 2, call)
@@ -311,42 +439,28 @@ def frequencies_are_extended(rng: Generator, interpolated: Caller, ntk_aware: Ca
     )
 
 
-def _ladder_settings(rng):
-    """(d, base, factor): a usual one, then others in any order; a factor of 1 changes nothing."""
-    factor = float(rng.uniform(1.2, 9))
-    others = [
-        (4, 100.0, 3.0),
-        (10, 1000.0, 2.0),
-        (16, BASE, 1.0),
-        (64, 500_000.0, 8.0),
-        (8, 50.0, factor),
-    ]
-    return [(32, BASE, 4.0), *shuffled(rng, others)]
-
-
 def _extended(d, base, factor):
     """{name: frequencies (d / 2,)}."""
-    ratio = factor ** (d / (d - 2))
     return {
         "interpolated": frequencies(d, base) / factor,
-        "ntk_aware": frequencies(d, base * ratio),
+        "ntk_aware": frequencies(d, base * factor ** (d / (d - 2))),
     }
 
 
 def _wrong_ladders(name, d, base, factor):
     """{sentence: frequencies (d / 2,)} for one of the two functions."""
-    others = _extended(d, base, factor)
-    del others[name]
-    (other,) = others.values()
+    right = _extended(d, base, factor)
     plain = frequencies(d, base)
-    wrong = {
-        "these are the frequencies as they were": plain,
-        "this is what the other function should return": other,
-    }
+    wrong = {"these are the frequencies as they were": plain}
+    other = "this is what the other function should return"
     if name == "interpolated":
-        return wrong | {"every pair turns faster, not slower": plain * factor}
+        return wrong | {
+            other: right["ntk_aware"],
+            "every pair turns faster, not slower": plain * factor,
+        }
 
     return wrong | {
+        other: right["interpolated"],
         "the base is multiplied by the factor itself, so that the slowest pair slows down by less": (
             frequencies(d, base * factor)
         ),

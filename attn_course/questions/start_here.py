@@ -1,7 +1,5 @@
 """Questions 0.1-0.3: one worked example of each kind, worth no points."""
 
-from functools import cache
-
 import numpy as np
 from numpy.random import Generator
 
@@ -11,19 +9,19 @@ from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
 
 def _mean_mistakes(values):
-    """values: a list of numbers."""
     mean = np.mean(values)
+    middle = (min(values) + max(values)) / 2
+    total = sum(values)
+    n = len(values)
     return {
-        "you returned their sum": sum(values),
+        "you returned their sum": total,
         "you returned the median": np.median(values),
-        "you returned the middle between the smallest and the largest": (min(values) + max(values))
-        / 2,
+        "you returned the middle between the smallest and the largest": middle,
         "the mean has been rounded": AnyOf(tuple(float(np.round(mean, k)) for k in range(5))),
         "the mean has been rounded down": AnyOf((np.floor(mean), np.trunc(mean))),
-        "the total is divided by one more than the number of values": sum(values)
-        / (len(values) + 1),
+        "the total is divided by one more than the number of values": total / (n + 1),
         "the total is divided by one less than the number of values": (
-            sum(values) / (len(values) - 1) if len(values) > 1 else None
+            total / (n - 1) if n > 1 else None
         ),
         "the signs are lost": np.mean(np.abs(values)),
     }
@@ -31,17 +29,13 @@ def _mean_mistakes(values):
 
 def mean_of(rng: Generator, mean: Caller) -> str:
     """0.1: any function that returns the mean of a list of numbers."""
-    settings: list[tuple[list]] = []
-    for size in (5, 40, 2, 1):
-        values = rng.normal(3, 2, size)
-        settings.append((values.tolist(),))
-    negative = rng.normal(-5, 2, 7)
-    settings.append((negative.tolist(),))
+    lists = [rng.normal(3, 2, size).tolist() for size in (5, 40, 2, 1)]
+    lists.append(rng.normal(-5, 2, 7).tolist())
     whole = rng.integers(-9, 9, 6).tolist()
-    settings.append((whole + whole[:2],))  # some of them twice
+    lists.append(whole + whole[:2])  # some of them twice
 
     trials = Trials(_mean_mistakes)
-    for (values,), answer in asked(rng, mean, settings):
+    for (values,), answer in asked(rng, mean, [(values,) for values in lists]):
         found = number(answer, "mean(values)")
         shown = np.round(values[:5], 2).tolist()
         many = f"{len(values)} numbers, the first of them " if len(values) > 5 else ""
@@ -54,8 +48,8 @@ def mean_of(rng: Generator, mean: Caller) -> str:
     return "it agrees on lists of 1 to 40 numbers."
 
 
-@cache
-def claims_of_0_2() -> Claims:
+@chains_prove("the chain starts at the sum, every step holds, and it ends in one fraction.")
+def one_fraction_holds() -> Claims:
     """The claim of 0.2: the sum of two fractions is one fraction."""
     import sympy as sp
 
@@ -72,12 +66,6 @@ def claims_of_0_2() -> Claims:
         forms=(in_places("one fraction with x in one place", 1, "x"),),
     )
     return (one_fraction,)
-
-
-one_fraction_holds = chains_prove(
-    claims_of_0_2,
-    "the chain starts at the sum, every step holds, and it ends in one fraction.",
-)
 
 
 QUESTIONS = (

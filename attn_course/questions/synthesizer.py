@@ -7,12 +7,7 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, largest_gap, matrix, shuffled, two
 from attn_course.drivers import call_each, is_given
-from attn_course.questions.attention_layers import (
-    draw_parameters,
-    finish,
-    judge_layer,
-    linear,
-)
+from attn_course.questions.attention_layers import draw_parameters, finish, judge_layer, linear
 from attn_course.questions.attention_mistakes import SPLITS, split_heads
 from attn_course.register import Part, Question
 from attn_utils.kernels import softmax
@@ -24,11 +19,7 @@ VISIBLE = 1e-6  # a weight that moves by less may have moved by rounding
 def layer_is_synthesizer(rng: Generator, layer_class: Caller) -> str:
     """7.1: equal to the formula with given weights, for T up to max_length; dropouts as in 6.6."""
     T = int(rng.integers(5, 8))
-    others = [
-        (1, 1, 4, 2, 3),
-        (3, 7, 8, 1, 7),
-        (2, 8, 8, 8, 9),
-    ]
+    others = [(1, 1, 4, 2, 3), (3, 7, 8, 1, 7), (2, 8, 8, 8, 9)]
     return judge_layer(
         rng,
         layer_class,
@@ -41,7 +32,6 @@ def layer_is_synthesizer(rng: Generator, layer_class: Caller) -> str:
 
 
 def _layer_shapes(D, H, max_length):
-    """{parameter: shape}."""
     return {
         "A.weight": (D, D),
         "A.bias": (D,),
@@ -56,11 +46,9 @@ def _layer_shapes(D, H, max_length):
 
 def _aimed(rng, sizes, columns):
     """Parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
-    D = sizes[0]
-    T = len(columns)
     parameters = draw_parameters(rng, _layer_shapes(*sizes))
-    parameters["b2"][:T] = columns
-    return parameters, rng.normal(size=(1, T, D))
+    parameters["b2"][: len(columns)] = columns
+    return parameters, rng.normal(size=(1, len(columns), sizes[0]))
 
 
 def _synthesize(leaves, num_heads, *, scores=None, split=split_heads, split_values=None, **steps):
@@ -70,71 +58,56 @@ def _synthesize(leaves, num_heads, *, scores=None, split=split_heads, split_valu
     if scores is None:
         hidden = linear(leaves, x, "A").relu()
         B = leaves["B"][..., :T]  # (H, d, T)
-        b2 = leaves["b2"][:T]
-        scores = split(hidden, num_heads) @ B + b2
-
-    split_values = split_values or split
-    values = linear(leaves, x, "value")
-    return finish(leaves, scores, split_values(values, num_heads), **steps)
+        scores = split(hidden, num_heads) @ B + leaves["b2"][:T]
+    values = (split_values or split)(linear(leaves, x, "value"), num_heads)
+    return finish(leaves, scores, values, **steps)
 
 
 def _layer_known(leaves, num_heads):
     """{sentence: output (B, T, D)}: mistakes of a layer that makes its scores of one token."""
-    known = {}
-    for sentence, scores in _wrong_scores(leaves, num_heads).items():
-        known[sentence] = _synthesize(leaves, num_heads, scores=scores)
-
-    for sentence, split in SPLITS.items():
-        known[f"in the hidden features, {sentence}"] = _synthesize(
-            leaves, num_heads, split=split, split_values=split_heads
-        )
-        known[f"in the values, {sentence}"] = _synthesize(leaves, num_heads, split_values=split)
-    return known
-
-
-def _wrong_scores(leaves, num_heads):
-    """Scores that known mistakes make of the same parameters."""
     x = leaves["x"]
     T = x.shape[1]
-    A = leaves["A.weight"]
-    b1 = leaves["A.bias"]
     B = leaves["B"]  # (H, d, max_length)
     b2 = leaves["b2"]
     root = B.shape[1] ** 0.5
+    linear_scores = split_heads(linear(leaves, x, "A"), num_heads) @ B[..., :T] + b2[:T]
 
-    def scores(hidden: Any, B: Any = B[..., :T], b2: Any = b2[:T]) -> Any:
-        """(B, H, T, T) of hidden features (B, T, D)."""
-        heads = split_heads(hidden, num_heads)
-        return heads @ B + b2
+    def run(changed: dict, **steps: Any) -> Any:
+        """The output with some of the parameters changed, or a step of the layer."""
+        return _synthesize(leaves | changed, num_heads, **steps)
 
-    without_bias = x @ A.mT
-    before = without_bias + b1
-    transposed = x @ A + b1
-    hidden = before.relu()
-    return {
-        "the ReLU is missing": scores(before),
-        "the ReLU comes after B, on the scores": scores(before).relu(),
-        "b1, the bias of A, is missing": scores(without_bias.relu()),
+    known = {
+        "the ReLU is missing": run({}, scores=linear_scores),
+        "the ReLU comes after B, on the scores": run({}, scores=linear_scores.relu()),
+        "b1, the bias of A, is missing": run({"A.bias": 0}),
         "b2 is missing, or is added along the queries, where the softmax cancels it": (
-            scores(hidden, b2=0)
+            run({"b2": 0 * b2})
         ),
-        "all heads use the B of the first head": scores(hidden, B[:1, :, :T]),
+        "all heads use the B of the first head": run({"B": B[:1]}),
         "the last T columns of B and b2 are used; the first column belongs to position 0": (
-            scores(hidden, B[..., -T:], b2[-T:])
+            run({"B": B[..., -T:], "b2": b2[-T:]})
         ),
-        "the columns of b2 are taken from the end": scores(hidden, b2=b2[-T:]),
+        "the columns of b2 are taken from the end": run({"b2": b2[-T:]}),
         "the scores are divided by sqrt(d); no dot product of two tokens calls for it here": (
-            scores(hidden) / root
+            run({"B": B / root, "b2": b2 / root})
         ),
         "A is used as it is stored; nn.Linear multiplies by its transpose": (
-            scores(transposed.relu())
+            run({"A.weight": leaves["A.weight"].mT})
         ),
     }
+    for sentence, split in SPLITS.items():
+        known[f"in the hidden features, {sentence}"] = run(
+            {}, split=split, split_values=split_heads
+        )
+        known[f"in the values, {sentence}"] = run({}, split_values=split)
+    return known
 
 
 def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
     """7.2: equal at t, yet row t of most key-query layers differs; that of a synthesizer cannot."""
-    settings = _input_settings(rng)
+    T, D = map(int, rng.integers(3, 9, 2))
+    others = [(7, 5, 6), (2, 4, 1), (9, 8, 4), (T, D, T - 1)]
+    settings = [(4, 3, 2), *shuffled(rng, others)]  # first one with a token after t
     pairs = two_inputs.via(call_each, settings)
     two_inputs.via(is_given)  # inputs may be drawn: nothing is left that a second call must repeat
 
@@ -142,7 +115,8 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
     synthesized = []
     for (T, D, t), pair in zip(settings, pairs, strict=True):
         setting = f"T = {T}, D = {D}, t = {t}"
-        x, other = _two_matrices(pair, T, D)
+        inputs = two(pair, "two_inputs should return two arrays.")
+        x, other = (matrix(value, (T, D), "an input") for value in inputs)
         if not np.array_equal(x[t], other[t]):
             far = largest_gap(x[t], other[t])
             raise NotYet(f"the inputs differ at position t itself, by {far:.2g} ({setting}).")
@@ -152,10 +126,7 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
             raise NotYet(f"numbers of this size overflow in a layer ({setting}).")
         median = np.median(moved)
         compared.append(median)
-
-        moved = _moved(_row_of_synthesizer, x, other, t, rng)
-        synthesized.append(np.max(moved))
-
+        synthesized.append(max(_moved(_row_of_synthesizer, x, other, t, rng)))
         if not median >= VISIBLE:
             raise NotYet(_why_not_apart(x, other, t, median, setting))
 
@@ -165,24 +136,6 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
         f"in {NUM_LAYERS} random layers with keys and queries row t changes, in the median by {least:.2g} or "
         f"more; in {NUM_LAYERS} random synthesizers it changes by {most:g}."
     )
-
-
-def _input_settings(rng):
-    """Rows of (T, D, t): one with a token after t, then others in any order."""
-    T, D = map(int, rng.integers(3, 9, 2))
-    others = [
-        (7, 5, 6),
-        (2, 4, 1),
-        (9, 8, 4),
-        (T, D, T - 1),
-    ]
-    return [(4, 3, 2), *shuffled(rng, others)]
-
-
-def _two_matrices(pair, T, D):
-    """The two inputs, (T, D) each."""
-    values = two(pair, "two_inputs should return two arrays.")
-    return [matrix(value, (T, D), "an input") for value in values]
 
 
 def _moved(row, x, other, t, rng):
@@ -196,17 +149,14 @@ def _moved(row, x, other, t, rng):
             before = row(x, t, np.random.default_rng(seed))
             after = row(other, t, np.random.default_rng(seed))
             moved.append(largest_gap(before, after))
-
     return moved
 
 
 def _row_of_comparison(x, t, rng):
     """Row t of the weights of a random key-query layer, from scores that are neither flat nor sharp."""
-    D = x.shape[1]
     q = _projected(x[t], rng)
     k = _projected(x[: t + 1], rng)
-    scores = k @ q / D**0.5
-    return softmax(scores)
+    return softmax(k @ q / len(q) ** 0.5)
 
 
 def _row_of_synthesizer(x, t, rng):
@@ -215,17 +165,14 @@ def _row_of_synthesizer(x, t, rng):
     hidden = np.maximum(_projected(x[t], rng), 0)
     B = rng.normal(size=(D, T))
     b2 = rng.normal(size=T)
-
-    scores = hidden @ B + b2
-    return softmax(scores[: t + 1])
+    return softmax((hidden @ B + b2)[: t + 1])
 
 
 def _projected(x, rng):
     """(..., D) -> (..., D) by a random projection that keeps sizes, and a bias."""
     D = x.shape[-1]
     W = rng.normal(size=(D, D)) / D**0.5
-    bias = rng.normal(size=D)
-    return x @ W + bias
+    return x @ W + rng.normal(size=D)
 
 
 def _why_not_apart(x, other, t, moved, setting):

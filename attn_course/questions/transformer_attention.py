@@ -13,12 +13,7 @@ from numpy.random import Generator
 
 from attn_course.answers import Caller, NotAttempted, NotYet, array, number, shuffled
 from attn_course.answers.mistakes import Trials
-from attn_course.questions.attention_layers import (
-    draw_parameters,
-    finish,
-    judge_layer,
-    linear,
-)
+from attn_course.questions.attention_layers import draw_parameters, finish, judge_layer, linear
 from attn_course.questions.attention_mistakes import SCORES, after, scaled_products, split_heads
 from attn_course.questions.attention_steps import (
     attend_is_masked_softmax,
@@ -29,66 +24,43 @@ from attn_course.questions.attention_steps import (
 from attn_course.register import Part, Question
 
 B, T, D, H = 2, 5, 12, 3  # the sizes for which 6.1 asks for shapes
-
-
-def _measured_shapes():
-    """Run the computation on zeros and look."""
-    x = np.zeros((B, T, D))
-    W = np.zeros((D, D))
-    q = x @ W
-    scores = q @ q.mT
-
-    heads = q.reshape(B, T, H, D // H).swapaxes(1, 2)
-    scores_heads = heads @ heads.mT
-    context_heads = scores_heads @ heads
-    merged = context_heads.swapaxes(1, 2).reshape(B, T, D)
-
-    measured = {
-        "q": q,
-        "scores": scores,
-        "context": scores @ q,
-        "q_heads": heads,
-        "scores_heads": scores_heads,
-        "context_heads": context_heads,
-        "y": merged @ W,
-    }
-    return {name: value.shape for name, value in measured.items()}
+SHAPES = {
+    "q": (B, T, D),
+    "scores": (B, T, T),
+    "context": (B, T, D),
+    "q_heads": (B, H, T, D // H),
+    "scores_heads": (B, H, T, T),
+    "context_heads": (B, H, T, D // H),
+    "y": (B, T, D),
+}
 
 
 def shapes_are_predicted(rng: Generator, shapes: Caller) -> str:
     """6.1: the shape of every tensor of the batched computation."""
     said = shapes.value()
-    right = _measured_shapes()
     if not isinstance(said, dict):
         raise NotYet(f"a dictionary is expected, but this is of type {type(said).__name__}.")
     if all(shape is None for shape in said.values()):
         raise NotAttempted
 
-    for name, shape in right.items():
+    for name, shape in SHAPES.items():
         if said.get(name) is None:
             raise NotYet(f"there is no prediction for {name} yet.")
-        sizes = array(said[name], name).reshape(-1)
-        found = tuple(map(_whole, sizes))
+        sizes = array(said[name], name).flat
+        found = tuple(int(size) if size == int(size) else float(size) for size in sizes)
         if found != shape:
-            why = _why_not_shape(found, shape)
-            raise NotYet(f"{name}: you predicted {found}; {why}.")
+            raise NotYet(f"{name}: you predicted {found}; {_why_not_shape(found, shape)}.")
 
-    return f"all {len(right)} shapes are those of the computation."
-
-
-def _whole(size):
-    """A size as an integer where it is one, for the sentence that repeats it."""
-    return int(size) if size == int(size) else float(size)
+    return f"all {len(SHAPES)} shapes are those of the computation."
 
 
 def _why_not_shape(found, shape):
     """A clause on what a predicted shape gets wrong."""
     d = D // H
-    other_way = {H: d, d: H}
-    swapped = tuple(other_way.get(size, size) for size in found)
+    swapped = tuple({H: d, d: H}.get(size, size) for size in found)
+    both = (found, shape)
     if found == shape[1:]:
         return "that is one sequence, and the batch axis is missing"
-    both = (found, shape)
     if both == ((B, T, D), (B, T, T)):
         return "the shape of the input; a score belongs to a pair of tokens, not to a feature"
     if swapped == shape:
@@ -108,11 +80,7 @@ PROJECTIONS = ("query", "key", "value")
 def layer_is_causal_attention(rng: Generator, layer_class: Caller) -> str:
     """6.6: equal to causal multi-head attention with given weights; both dropouts where they belong."""
     T = int(rng.integers(5, 8))
-    others = [
-        (1, 1, 4, 2),
-        (3, 7, 8, 1),
-        (2, 8, 8, 8),
-    ]
+    others = [(1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8)]
     return judge_layer(
         rng,
         layer_class,
@@ -128,9 +96,7 @@ def _layer_shapes(D, H):
     """{parameter: shape} of the four projections."""
     shapes: dict[str, tuple[int, ...]] = {}
     for name in (*PROJECTIONS, "out"):
-        shapes[f"{name}.weight"] = (D, D)
-        shapes[f"{name}.bias"] = (D,)
-
+        shapes |= {f"{name}.weight": (D, D), f"{name}.bias": (D,)}
     return shapes
 
 
@@ -154,13 +120,7 @@ def _multi_head(
     leaves, num_heads, *, score=scaled_products, order=PROJECTIONS, split=split_heads, **steps
 ):
     """Causal multi-head attention, or with one step of it replaced by a mistake."""
-    x = leaves["x"]
-    heads = []
-    for name in order:
-        projected = linear(leaves, x, name)
-        heads.append(split(projected, num_heads))
-
-    q, k, v = heads
+    q, k, v = (split(linear(leaves, leaves["x"], name), num_heads) for name in order)
     return after(score(q, k), lambda scores: finish(leaves, scores, v, **steps))
 
 
@@ -186,12 +146,10 @@ def _layer_known(leaves, num_heads):
         ),
     }
 
-    right_order = ", ".join(PROJECTIONS)
     _, *wrong_orders = permutations(PROJECTIONS)
     for order in wrong_orders:
-        used = f"{', '.join(order)} for {right_order}"
+        used = f"{', '.join(order)} for {', '.join(PROJECTIONS)}"
         known[f"the projections are used in the wrong order, {used}"] = run(order=order)
-
     return known
 
 
@@ -200,17 +158,17 @@ def counts_are_exact(rng: Generator, num_parameters: Caller, num_flops: Caller) 
     parameters = Trials(_wrong_parameters)
     flops = Trials(_wrong_flops)
     is_halved = None
-    for T, D, H in _count_settings(rng):
+    T, d, H = map(int, rng.integers(3, 30, 3))
+    others = [(5, 15, 3), (7, 8, 1), (T, d * H, H), (128, 64, 4)]
+    for T, D, H in [(100, 256, 8), *shuffled(rng, others)]:
         said = number(num_parameters(D, H), "num_parameters(D, num_heads)")
         right = sum(math.prod(shape) for shape in _layer_shapes(D, H).values())
-        fact = f"{said:,.0f} at D = {D}, {H} heads"
-        parameters.judge(said, right, fact, D, H)
+        parameters.judge(said, right, f"{said:,.0f} at D = {D}, {H} heads", D, H)
 
         said = number(num_flops(T, D, H), "num_flops(T, D, num_heads)")
         right = sum(_flops(T, D, H).values())
         part = f"which is {said / right:.4g} of what the products cost"
         fact = f"{said:,.0f} at T = {T}, D = {D}, {H} heads, {part}"
-
         if is_halved is None:
             is_halved = said == right / 2
         if is_halved:
@@ -218,31 +176,16 @@ def counts_are_exact(rng: Generator, num_parameters: Caller, num_flops: Caller) 
         flops.judge(said, right, fact, T, D, H)
 
     note = " You count multiply-adds as one operation; torch's counter says twice as much."
-    long = _share_of_pairs(100, 256, 8)
-    narrow = _share_of_pairs(128, 64, 4)
     return (
         "parameters and operations are exact in five settings; the products over pairs of tokens take "
-        f"{long} and {narrow}.{note if is_halved else ''}"
+        f"{_share_of_pairs(100, 256, 8)} and {_share_of_pairs(128, 64, 4)}.{note if is_halved else ''}"
     )
-
-
-def _count_settings(rng):
-    """Rows of (T, D, H): a usual one, then others in any order."""
-    T, d, H = map(int, rng.integers(3, 30, 3))
-    others = [
-        (5, 15, 3),
-        (7, 8, 1),
-        (T, d * H, H),
-        (128, 64, 4),
-    ]
-    return [(100, 256, 8), *shuffled(rng, others)]
 
 
 def _share_of_pairs(T, D, H):
     """Which part of all operations the products over pairs of tokens are, and where."""
     flops = _flops(T, D, H)
-    total = sum(flops.values())
-    share = 1 - flops["projections"] / total
+    share = 1 - flops["projections"] / sum(flops.values())
     return f"{share:.0%} at T = {T}, D = {D}, {H} heads"
 
 
@@ -258,15 +201,10 @@ def _products(T, D, H):
 
 def _flops(T, D, H):
     """{product: operations}, two for each multiply-add."""
-    flops = {}
-    for name, product in _products(T, D, H).items():
-        flops[name] = 2 * math.prod(product)
-
-    return flops
+    return {name: 2 * math.prod(product) for name, product in _products(T, D, H).items()}
 
 
 def _wrong_parameters(D, H):
-    """{sentence: count}."""
     matrix = D * D
     projection = matrix + D
     return {
@@ -287,11 +225,7 @@ def _wrong_flops(T, D, H):
     total = sum(flops.values())
     projections = flops["projections"]
     pairs = flops["scores"] + flops["context"]
-
-    sums = 0
-    for m, _, n, often in _products(T, D, H).values():
-        sums += m * n * often
-
+    sums = sum(m * n * often for m, _, n, often in _products(T, D, H).values())
     wrong = {
         "the products of all pairs of tokens are missing": projections,
         "the projections are missing": pairs,
@@ -305,7 +239,6 @@ def _wrong_flops(T, D, H):
         "k products take k - 1 additions, which you counted; here, as in torch's counter, each "
         "multiplication counts with one addition, 2 k in all": total - sums,
     }
-
     once = {f"{sentence} (a multiply-add counted once)": n / 2 for sentence, n in wrong.items()}
     return wrong | once
 

@@ -6,11 +6,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, array, largest_gap, number, shuffled
-from attn_course.answers.mistakes import (
-    Seen,
-    Trials,
-    same,
-)
+from attn_course.answers.mistakes import Seen, Trials, same
 from attn_course.answers.tensors import leaves_of
 from attn_course.drivers import (
     call_with_links,
@@ -42,33 +38,27 @@ def slots_fit(
 ) -> str:
     """9.1: three slots, equal to their definition whatever stands in the padding, on any device."""
     slots = {
-        "NoAttention": no_attention,
-        "MeanAttention": mean_attention,
-        "DotAttention": dot_attention,
+        "NoAttention": (no_attention, Trials(_wrong_none, absolute=CLOSE)),
+        "MeanAttention": (mean_attention, Trials(_wrong_mean, absolute=CLOSE)),
+        "DotAttention": (dot_attention, Trials(_wrong_dot, absolute=CLOSE)),
     }
-    trials = {
-        "NoAttention": Trials(_wrong_none, absolute=CLOSE),
-        "MeanAttention": Trials(_wrong_mean, absolute=CLOSE),
-        "DotAttention": Trials(_wrong_dot, absolute=CLOSE),
-    }
-    sizes = _slot_sizes(rng)
+    S = int(rng.integers(5, 8))
+    sizes = [(3, 4, S, 8), *shuffled(rng, [(4, 1, 5, 4), (2, 3, 2, 12)])]  # (B, T, S, D)
     for size in sizes:
         inputs = _sentences(rng, *size)
-        for name, answer in slots.items():
+        for name, (answer, trials) in slots.items():
             result = _run(name, answer, *inputs)
             found = result["outputs"]
-            parameters = result["parameters"]
-
             right = _right(name, *inputs)
-            setting = f"{name}, (B, T, S, D) = {size}"
-            fact = _how_far(found, right, setting)
-            trials[name].judge(found, right, fact, *inputs, found, parameters)
+            fact = _how_far(found, right, f"{name}, (B, T, S, D) = {size}")
+            trials.judge(found, right, fact, *inputs, found, result["parameters"])
             _judge_company(name, answer, found, *inputs)
-            _judge_gradients(name, result["gradients"], *inputs)
+            if name != "NoAttention":
+                _judge_gradients(name, result["gradients"], *inputs)
 
-    for name in ("MeanAttention", "DotAttention"):
-        _judge_leaks(rng, name, slots[name])
-    for name, answer in slots.items():
+    _judge_leaks(rng, "MeanAttention", mean_attention)
+    _judge_leaks(rng, "DotAttention", dot_attention)
+    for name, (answer, _) in slots.items():
         _judge_device(name, answer, *inputs)
     return (
         f"all three are right for {len(sizes)} shapes; neither padding nor the other sentences of a batch "
@@ -76,21 +66,8 @@ def slots_fit(
     )
 
 
-def _slot_sizes(rng):
-    """(B, T, S, D): all axes different first, then a single step and few places, in any order."""
-    S = int(rng.integers(5, 8))
-    others = [
-        (4, 1, 5, 4),
-        (2, 3, 2, 12),
-    ]
-    return [(3, 4, S, 8), *shuffled(rng, others)]
-
-
 def _sentences(rng, B, T, S, D):
-    """Queries, memory with junk in the padding, mask; the first sentence fills its row.
-
-    Returns (B, T, D), (B, S, D) and (B, S).
-    """
+    """Queries (B, T, D), memory (B, S, D) with junk in the padding, mask (B, S) whose first row is full."""
     shorter = rng.integers(1, S, size=B - 1)
     lengths = np.array([S, *shorter])
     mask = np.arange(S) < lengths[:, None]
@@ -102,10 +79,7 @@ def _sentences(rng, B, T, S, D):
 
 
 def _run(name, answer, queries, memory, mask):
-    """The slot's outcome, its outputs (context, weights) numbers of the right shapes.
-
-    queries: (B, T, D). memory: (B, S, D). mask: (B, S), True where there is a word.
-    """
+    """The slot's outcome, its outputs (context, weights) numbers of the right shapes."""
     B, T, D = queries.shape
     S = memory.shape[1]
     result = answer.via(run_slot, D, queries, memory, mask)
@@ -128,13 +102,10 @@ def _run(name, answer, queries, memory, mask):
 def _right(name, queries, memory, mask):
     """[context (B, T, D), weights (B, T, S)] of arrays or tensors."""
     if name == "NoAttention":
-        scores = queries @ memory.mT
-        return [0 * queries, 0 * scores]
+        return [0 * queries, 0 * (queries @ memory.mT)]
 
     scale = 0.0 if name == "MeanAttention" else None  # equal scores give equal weights
-    see = mask[:, None]
-    context, weights = attend(queries, memory, memory, mask=see, scale=scale)
-    return [context, weights]
+    return list(attend(queries, memory, memory, mask=mask[:, None], scale=scale))
 
 
 def _how_far(found, right, setting):
@@ -150,10 +121,7 @@ def _how_far(found, right, setting):
 
 
 def _judge_company(name, answer, found, queries, memory, mask):
-    """More padding at the end, or other sentences beside it, must not change a sentence's context.
-
-    found: (context, weights) of the whole batch; the last sentence is looked at.
-    """
+    """More padding at the end, or other sentences beside it, must not change the last sentence's context."""
     before = found[0][-1]
     longer_memory = np.pad(memory, ((0, 0), (0, 2), (0, 0)))
     longer_mask = np.pad(mask, ((0, 0), (0, 2)))
@@ -162,8 +130,7 @@ def _judge_company(name, answer, found, queries, memory, mask):
         "a batch without the other sentences": (queries[-1:], memory[-1:], mask[-1:]),
     }
     for what, inputs in companies.items():
-        result = _run(name, answer, *inputs)
-        context, _ = result["outputs"]
+        context, _ = _run(name, answer, *inputs)["outputs"]
         far = largest_gap(context[-1], before)
         if not far <= CLOSE:
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
@@ -171,9 +138,6 @@ def _judge_company(name, answer, found, queries, memory, mask):
 
 def _judge_gradients(name, found, queries, memory, mask):
     """What flows back to queries and memory must be what flows back through the definition."""
-    if name == "NoAttention":
-        return
-
     leaves = leaves_of({"queries": queries, "memory": memory})
     context, _ = _right(name, leaves["queries"], leaves["memory"], mask)
     wanted = gradients_of(context, list(leaves.values())) or []
@@ -185,7 +149,9 @@ def _judge_gradients(name, found, queries, memory, mask):
             continue
         if have.shape != want.shape:
             raise NotYet(f"{name}: the gradient of the {what} has shape {have.shape}.")
-        how = _how_much_flows(have)
+        how = "only part of the" if np.abs(have).max() > 1e-8 else "no"
+        if np.isnan(have).any():
+            how = "nan and no"
         raise NotYet(f"{name} is right, but {how} gradient flows back to the {what}.")
 
 
@@ -214,29 +180,16 @@ def _judge_leaks(rng, name, answer):
         )
 
     _, weights = result["outputs"]
-    sums = weights.sum(-1)
-    if not largest_gap(sums, np.ones(sums.shape)) <= CLOSE:
+    if not np.abs(weights.sum(-1) - 1).max() <= CLOSE:
         raise NotYet(f"{name}: {LOW_FILL}: the weights do not sum to one {setting}.")
-
-
-def _how_much_flows(gradient):
-    """A word for a gradient that is not what it should be."""
-    if np.isnan(gradient).any():
-        return "nan and no"
-    if np.abs(gradient).max() > 1e-8:
-        return "only part of the"
-    return "no"
 
 
 def _judge_device(name, answer, queries, memory, mask):
     """Where its inputs are on another device than new tensors are, the outputs are there as well."""
-    width = queries.shape[-1]
     shapes = [queries.shape, memory.shape, mask.shape]
-    result = answer.via(run_slot_elsewhere, width, shapes)
-
-    error = result.get("error", "")
+    result = answer.via(run_slot_elsewhere, queries.shape[-1], shapes)
     others = set(result.get("devices", ())) - {result["wanted"]}
-    if others or "device" in error:
+    if others or "device" in result.get("error", ""):
         raise NotYet(
             f"{name} makes a tensor on the CPU, wherever its inputs are: on a GPU this stops. "
             "Make it from those given (`queries.new_zeros`), or with their `device`."
@@ -244,26 +197,22 @@ def _judge_device(name, answer, queries, memory, mask):
 
 
 def _wrong_none(queries, memory, mask, found, parameters):
-    """{sentence: [context, weights]}."""
-    B, T, _ = queries.shape
+    _, nothing = _right("NoAttention", queries, memory, mask)
     S = mask.shape[1]
-    nothing = np.zeros((B, T, S))
+    wrong = {
+        "the context repeats the queries; an empty slot hands over nothing": [queries, nothing]
+    }
     places = {
         "the context is memory[:, -1], which is padding in every shorter sentence; "
-        "and an empty slot hands over nothing": np.full(B, S - 1),
+        "and an empty slot hands over nothing": np.full(len(mask), S - 1),
         "the context is the last real state; the decoder has it already, "
         "and an empty slot hands over nothing": mask.sum(1) - 1,
     }
-    wrong = {
-        "the context repeats the queries; an empty slot hands over nothing": [queries, nothing],
-    }
     for sentence, place in places.items():
-        one_hot = np.eye(S)[place]  # (B, S)
-        weights = _for_each_query(one_hot, queries)
+        weights = _for_each_query(np.eye(S)[place], queries)
         context = weights @ memory
         wrong[sentence] = [context, weights]
         wrong[f"{sentence}, while the weights say zero"] = [context, nothing]
-
     return wrong
 
 
@@ -272,19 +221,17 @@ def _wrong_mean(queries, memory, mask, found, parameters):
     S = mask.shape[1]
     even = np.full(mask.shape, 1 / S)
     is_padding = ~mask
-    num_padding = is_padding.sum(1, keepdims=True)
-    in_batch = mask.sum(0)
     wrong = {
         "padding is averaged in, every place counts the same": even,
         "padding is left out of the sum but still counted; divide by the number of real places": (
             mask / S
         ),
         "the mask is the wrong way round: only padding is averaged": (
-            is_padding / np.maximum(num_padding, 1)
+            is_padding / np.maximum(is_padding.sum(1, keepdims=True), 1)
         ),
         "the sum is not divided by anything": mask.astype(float),
         "the average runs over the batch, not over the places of a sentence": (
-            mask / np.maximum(in_batch, 1)
+            mask / np.maximum(mask.sum(0), 1)
         ),
     }
 
@@ -305,26 +252,19 @@ def _for_each_query(weights, queries):
 
 
 def _wrong_dot(queries, memory, mask, found, parameters):
-    """The same for scaled dot products."""
-    tensors = leaves_of({"queries": queries, "memory": memory, "mask": mask})
-    q = tensors["queries"]
-    k = tensors["memory"]
-    look = tensors["mask"][:, None]
-    scores = scaled_products(q, k)
-
+    q, k, look = leaves_of({"queries": queries, "memory": memory, "mask": mask[:, None]}).values()
     wrong = {}
     for sentence, score in SCORES.items():
         wrong[sentence] = after(score(q, k), lambda scores: masked_softmax(scores, look))
     for sentence, weigh in WEIGHTS.items():
-        wrong[sentence] = weigh(scores, look)
+        wrong[sentence] = weigh(scaled_products(q, k), look)
 
     table: dict[str, Any] = {}
     for sentence, weights in wrong.items():
         table[sentence] = after(weights, lambda weights: [weights @ k, weights])
 
     names = ", ".join(sorted(parameters))
-    row_sums = found[1].sum(-1)
-    sums_to_one = same(row_sums, np.ones(row_sums.shape), CLOSE, CLOSE)
+    sums_to_one = np.abs(found[1].sum(-1) - 1).max() <= 2 * CLOSE
     projected = (
         f"*dot* has no projections, it compares queries and memory as they are; yours has {names}"
     )
@@ -342,39 +282,23 @@ CORPORA = (  # (T, S) of each sentence
 def counts_alignment_errors(rng: Generator, alignment_error_rate: Caller) -> str:
     """9.2: on weights that hit a known share of known links; an empty slot finds none."""
     trials = Trials(_wrong_rates, absolute=1e-6)
-    many, few, one = (_corpus(rng, sizes) for sizes in CORPORA)
-    for weights, gold in shuffled(rng, [many, few, one]):
-        _add_corpus(trials, alignment_error_rate, weights, gold)
+    corpora = [[_aligned(rng, T, S) for T, S in sizes] for sizes in CORPORA]
+    for corpus in shuffled(rng, corpora):
+        _add_corpus(trials, alignment_error_rate, corpus)
     trials.settle()
 
-    weights, gold = many
-    silent = [0 * of_a_sentence for of_a_sentence in weights]
-    _add_corpus(trials, alignment_error_rate, silent, gold)
+    silent = [(0 * weights, gold) for weights, gold in corpora[0]]
+    _add_corpus(trials, alignment_error_rate, silent)
     trials.settle()
     return "the links of all sentences are counted together, and a row without weight is linked to nothing."
 
 
-def _corpus(rng, shapes):
-    """(weights, gold): one array (T, S) and one list of links a sentence."""
-    weights = []
-    gold = []
-    for T, S in shapes:
-        in_sentence, links = _aligned(rng, T, S)
-        weights.append(in_sentence)
-        gold.append(links)
-
-    return weights, gold
-
-
-def _add_corpus(trials, answer, weights, gold):
-    """Ask for the rate of this corpus, and keep the trial."""
-    result = answer.via(call_with_links, weights, gold)
-    said = number(result, "alignment_error_rate(...)")
-
+def _add_corpus(trials, answer, corpus):
+    """Ask for the rate of [(weights, gold links) of a sentence, ...], and keep the trial."""
+    weights, gold = map(list, zip(*corpus, strict=True))
+    said = number(answer.via(call_with_links, weights, gold), "alignment_error_rate(...)")
     links = [set(pairs) for pairs in gold]
-    heaviest = [_heaviest(in_sentence) for in_sentence in weights]
-    rates = _rates(heaviest, links)
-    right = rates[""]
+    right = _rates(map(_heaviest, weights), links)[""]
     fact = f"you: {said:.3f}, expected {right:.3f}, over all sentences"
     trials.add(said, right, fact, weights, links)
 
@@ -415,49 +339,35 @@ def _last_of_ties(weights):
     return {(t, last - s) for t, s in mirrored}
 
 
-def _all_rows(weights):
-    """Each row with its heaviest key, those without weight too."""
-    return set(enumerate(weights.argmax(1).tolist()))
-
-
-def _turned(weights):
-    """As `_heaviest`, (source, target)."""
-    return {(s, t) for t, s in _heaviest(weights)}
-
-
-def _down_the_columns(weights):
-    """The heaviest row of each key."""
-    return {(t, s) for s, t in _heaviest(weights.T)}
-
-
-def _both_ties(weights):
-    """All that tie for the heaviest."""
-    return _heaviest(weights) | _last_of_ties(weights)
-
-
 WRONG_LINKS = {
-    "a row without any weight was linked to the first word; it should link to nothing": _all_rows,
+    "a row without any weight was linked to the first word; it should link to nothing": (
+        lambda weights: set(enumerate(weights.argmax(1).tolist()))
+    ),
     "where several words tie, the last was taken, not the first": _last_of_ties,
-    "where several words tie, all of them were linked, not the first alone": _both_ties,
-    "links are (target, source), and here they stand the other way round": _turned,
-    "each source word was given its heaviest target word; ask each target word": _down_the_columns,
+    "where several words tie, all of them were linked, not the first alone": (
+        lambda weights: _heaviest(weights) | _last_of_ties(weights)
+    ),
+    "links are (target, source), and here they stand the other way round": (
+        lambda weights: {(s, t) for t, s in _heaviest(weights)}
+    ),
+    "each source word was given its heaviest target word; ask each target word": (
+        lambda weights: {(t, s) for s, t in _heaviest(weights.T)}
+    ),
 }
 
 
 def _wrong_rates(weights, gold):
     """{sentence: rate}: of the links that are asked for, and of links that are mistaken for them."""
-    heaviest = [_heaviest(in_sentence) for in_sentence in weights]
-    wrong = _rates(heaviest, gold)
-    wrong.pop("")
+    wrong = _rates(map(_heaviest, weights), gold)
+    del wrong[""]
     for sentence, links_of in WRONG_LINKS.items():
-        links = [links_of(in_sentence) for in_sentence in weights]
-        wrong[sentence] = _rates(links, gold)[""]
-
+        wrong[sentence] = _rates(map(links_of, weights), gold)[""]
     return wrong
 
 
 def _rates(found, gold):
     """The error rate under "", and numbers that are mistaken for it under their sentences."""
+    found = list(found)
     in_both = np.array([len(a & b) for a, b in zip(found, gold, strict=True)])  # a sentence each
     num_found = np.array([len(links) for links in found])
     num_gold = np.array([len(links) for links in gold])
@@ -467,7 +377,8 @@ def _rates(found, gold):
     have = max(num_found.sum(), 1e-9)
     want = num_gold.sum()
     right = 1 - 2 * both / (have + want)
-
+    precision = both / have
+    recall = both / want
     return {
         "": right,
         "this is the share of right links; the error rate is one minus it": 1 - right,
@@ -475,11 +386,8 @@ def _rates(found, gold):
         "this is the mean over sentences; count the links of all sentences first": (
             by_sentence.mean()
         ),
-        "this is one minus precision; gold links that were never found cost nothing": (
-            1 - both / have
-        ),
-        "this is one minus recall; links that were found but are wrong cost nothing": 1
-        - both / want,
+        "this is one minus precision; gold links that were never found cost nothing": 1 - precision,
+        "this is one minus recall; links that were found but are wrong cost nothing": 1 - recall,
         "links in both are divided by links in either": 1 - both / (have + want - both),
         "the factor 2 of (1) is missing": 1 - both / (have + want),
     }
@@ -487,11 +395,7 @@ def _rates(found, gold):
 
 def searches_greedily(rng: Generator, greedy_search: Caller) -> str:
     """9.4: the likeliest token at every step, each row until its own end mark, also in a batch of one."""
-    others = [
-        (3, 7, 30, 6),
-        (1, 5, 3, 9),
-        (5, 8, 1, 4),
-    ]
+    others = [(3, 7, 30, 6), (1, 5, 3, 9), (5, 8, 1, 4)]
     for B, V, longest, max_length in [(4, 9, 8, 20), *shuffled(rng, others)]:
         table, right = _table(rng, B, V, longest, max_length)
         asked, tokens = _searched(greedy_search, table, max_length)
@@ -526,13 +430,10 @@ def _table(rng, B, V, longest, max_length):
         table[b, length - 1 : length, :, EOS] = 1e2
         last = BOS
         for t in range(min(length, max_length)):
-            logits = table[b, t, last]
-            last = int(logits.argmax())
+            last = table[b, t, last].argmax()
             right[b, t] = last
 
-    longest = int(lengths.max())
-    steps = min(longest, max_length)
-    return table, right[:, :steps]
+    return table, right[:, : lengths.max()]
 
 
 def _searched(greedy_search, table, max_length):
@@ -566,17 +467,15 @@ def _judge_feeding(asked):
     """What went into `step`: start marks, then the tokens just chosen, each time with the state."""
     if not asked:
         raise NotYet("`step` was never called.")
-    states = [state for state, _ in asked]
-    fed = [set(last) for _, last in asked]
-    if fed[0] != {BOS}:
-        first = asked[0][1]
-        raise NotYet(f"the first tokens fed in are {first}; every sentence starts with BOS.")
+    states, fed = zip(*asked, strict=True)
+    if set(fed[0]) != {BOS}:
+        raise NotYet(f"the first tokens fed in are {fed[0]}; every sentence starts with BOS.")
 
     if len(states) > 1 and not any(states):
         raise NotYet("the state that `step` returned was not handed to the next step.")
-    if states != list(range(len(states))):
+    if states != tuple(range(len(states))):
         raise NotYet("`step` was started afresh midway; all sentences go through it together.")
-    if len(fed) > 1 and fed[1] == {BOS}:
+    if len(fed) > 1 and set(fed[1]) == {BOS}:
         raise NotYet("BOS was fed in again at the second step, in place of the tokens just chosen.")
 
 
@@ -588,55 +487,44 @@ def _judge_size(tokens, right, max_length):
         raise NotYet(f"the result has shape {tokens.shape}; {wanted}.")
 
     num_tokens = tokens.shape[1]
-    starts = tokens[:, :1] == BOS
-    if num_tokens and starts.all():
+    if num_tokens and (tokens[:, 0] == BOS).all():
         raise NotYet("the start mark is fed in, but it is no part of the translation.")
     if num_tokens > max_length:
         raise NotYet(f"{num_tokens} tokens came back, where max_length is {max_length}.")
-    if num_tokens < steps:
-        raise NotYet(_too_short(num_tokens, right, max_length))
+    if num_tokens >= steps:
+        return
 
-
-def _too_short(num_tokens, right, max_length):
-    """A sentence for a search that gave up before its time."""
-    steps = right.shape[1]
-    some_end = (right == EOS).any(0)  # (steps,)
-    ends = np.flatnonzero(some_end)
-    if len(ends) and num_tokens == ends[0] + 1 < steps:
-        return f"the search stopped after {num_tokens} steps, when the first sentence ended; others went on."
-    return f"{num_tokens} tokens came back, where {steps} were needed (max_length is {max_length})."
+    ends = np.flatnonzero((right == EOS).any(0))
+    if len(ends) and num_tokens == ends[0] + 1:
+        raise NotYet(
+            f"the search stopped after {num_tokens} steps, when the first sentence ended; others went on."
+        )
+    raise NotYet(
+        f"{num_tokens} tokens came back, where {steps} were needed (max_length is {max_length})."
+    )
 
 
 def _judge_tokens(tokens, right):
     """NotYet unless tokens (B, T) are the right ones (B, steps), and PAD after them."""
     steps = right.shape[1]
-    differs = tokens[:, :steps] != right
-    if differs.any():
-        place = np.argwhere(differs)[0]
-        raise NotYet(_why_not_token(tokens, right, *place))
-
-    after = tokens[:, steps:]
-    if (after != PAD).any():
-        raise NotYet("tokens follow after every sentence has ended; fill up with PAD.")
-
-
-def _why_not_token(tokens, right, b, t):
-    """A sentence on the first wrong token of sentence b, at step t."""
-    found = tokens[b, t]
-    wanted = right[b, t]
-    if wanted == EOS and found == PAD:
-        return "the end mark itself is missing: it is the last token of a sentence."
-    if EOS in right[b, :t]:
-        end = right[b].tolist().index(EOS)
-        return (
-            f"sentence {b} ended at step {end}, and then token {found} follows; a finished row gets "
-            "PAD while the others go on."
+    for b, t in np.argwhere(tokens[:, :steps] != right):
+        found = tokens[b, t]
+        wanted = right[b, t]
+        if wanted == EOS and found == PAD:
+            raise NotYet("the end mark itself is missing: it is the last token of a sentence.")
+        if EOS in right[b, :t]:
+            end = right[b].tolist().index(EOS)
+            raise NotYet(
+                f"sentence {b} ended at step {end}, and then token {found} follows; a finished row gets "
+                "PAD while the others go on."
+            )
+        raise NotYet(
+            f"step {t} of sentence {b} chose token {found}, the likeliest after what was written is "
+            f"{wanted}."
         )
 
-    return (
-        f"step {t} of sentence {b} chose token {found}, the likeliest after what was written is "
-        f"{wanted}."
-    )
+    if (tokens[:, steps:] != PAD).any():
+        raise NotYet("tokens follow after every sentence has ended; fill up with PAD.")
 
 
 QUESTIONS = (
@@ -658,10 +546,7 @@ QUESTIONS = (
         id="9.2",
         title="Training watched: links and losses",
         minutes=15,
-        parts=(
-            Part("code", ("alignment_error_rate",), counts_alignment_errors),
-            Part("written"),
-        ),
+        parts=(Part("code", ("alignment_error_rate",), counts_alignment_errors), Part("written")),
         covers=("003 2",),
         hints=(
             "For each row of weights that is not all zero: which column is the largest?",

@@ -1,30 +1,26 @@
 """Questions 4.1-4.5, two heads whose outputs are averaged. Judges simulate the student's queries."""
 
 import math
-from functools import cache
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, asked, vector
-from attn_course.answers.mistakes import (
-    Seen,
-    Trials,
-    round_up,
-)
+from attn_course.answers import Caller, NotYet, array, asked, two, vector
+from attn_course.answers.mistakes import Trials, round_up, seen
 from attn_course.questions.random_keys import (
-    error_of_average,
-    factor_needed,
+    LIMIT,
+    average_error,
     judge_finite_scores,
     keys_and_pairs,
     keys_of_lengths,
+    keys_with_one_noisy,
+    lengthening_needed,
     noise_for,
     spread_lengths,
     weights_of,
 )
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
-LIMIT = 0.02 + 1e-6  # L1 error on the means: at most 1% of the weight is left elsewhere
 NEAR = 0.1  # L1 error that counts as "the average" in one draw of the keys
 ENOUGH = 0.85  # share of draws that must be near: failures only fall like 1/t
 DRAWS = 4000
@@ -32,60 +28,38 @@ DRAWS = 4000
 
 def heads_average(rng: Generator, two_head_queries: Caller) -> str:
     """4.1: on the means themselves the averaged weights are one half on a and b each."""
-    worst = _judge_on_means(rng, two_head_queries)
-    left = worst / 2
+    left = _judge_on_means(rng, two_head_queries) / 2
     return f"over 18 sets of means, at most {left:.2%} of the weight was left elsewhere."
 
 
 def _judge_on_means(rng, queries_of, scaled=False):
     """The largest L1 error of an answer that is right on all means, scores divided by sqrt(d) or not."""
-    judged = []
-    for (means, a, b), answer in asked(rng, queries_of, keys_and_pairs(rng)):
-        pair = _pair(answer, means)
-        judged.append((means, a, b, pair))
-
-    constant = scaled and _equally_long(judged)
+    answers = asked(rng, queries_of, keys_and_pairs(rng))
+    judged = [(*setting, _pair(answer, setting[0])) for setting, answer in answers]
+    lengths = [math.hypot(*pair.flat) for *_, pair in judged]
+    constant = scaled and np.ptp(lengths) <= 1e-6 * max(lengths)
 
     trials = Trials(_mean_mistakes)
     worst = 0.0
     for means, a, b, pair in judged:
         if scaled:
             pair = pair / np.sqrt(means.shape[1])
-
-        error = _error(means, pair, a, b)
+        error = float(average_error(means, pair, a, b))
         trials.judge(error <= LIMIT, True, _mean_fact, means, a, b, pair, constant)
         worst = max(worst, error)
-
     return worst
-
-
-def _equally_long(judged):
-    """Whether the queries have one length in every space. judged: [(means, a, b, pair), ...]."""
-    lengths = []
-    for _, _, _, pair in judged:
-        unit = np.abs(pair).max()
-        length = np.linalg.norm(pair / unit)
-        lengths.append(length * unit)
-
-    spread = np.ptp(lengths)
-    return spread <= 1e-6 * max(lengths)
 
 
 def _pair(answer, means):
     """The two queries (2, d) an answer gives for these means (n, d)."""
     if answer is None:
         array(answer, "the answer")
-    several = isinstance(answer, list | tuple | np.ndarray)
-    if not several or len(answer) != 2:
-        raise NotYet("two queries are expected, one for each head: return q1, q2.")
-
+    queries = two(answer, "two queries are expected, one for each head: return q1, q2.")
     pair = []
-    d = means.shape[1]
-    for name, query in zip(("q1", "q2"), answer, strict=True):
-        query = vector(query, d, name)
+    for name, query in zip(("q1", "q2"), queries, strict=True):
+        query = vector(query, means.shape[1], name)
         judge_finite_scores(means, query, name)
         pair.append(query)
-
     return np.array(pair)
 
 
@@ -94,50 +68,32 @@ def _heads(keys, pair):
     return np.array([weights_of(keys, query) for query in pair])
 
 
-def _error(keys, pair, a, b):
-    """The L1 error (...) of the averaged weights over keys (..., n, d)."""
-    averaged = _heads(keys, pair).mean(0)
-    return error_of_average(averaged, a, b)
-
-
-def _factor(means, a, b, pair):
-    """How many times as long both queries must be, or None if it is not a matter of length."""
-
-    def error_at(factor: float) -> float:
-        """Of the pair, so many times as long."""
-        return _error(means, factor * pair, a, b)
-
-    return factor_needed(error_at, LIMIT)
-
-
+@seen
 def _mean_mistakes(means, a, b, pair, constant):
     """constant: whether the queries are as long in every space, though scores are divided by sqrt(d)."""
-    factor = _factor(means, a, b, pair)
+    factor = lengthening_needed(means, pair, a, b)
     on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
-
     ties = np.abs(on - 0.5).max(1) < 0.05
     strays = on.sum(1) < 0.95
     away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
     return {
         "right directions, but the scores are divided by sqrt(d), and your queries do not grow "
-        "with d": Seen(factor and constant),
-        "right directions, but too short": Seen(factor),
-        "both heads give a and b almost no weight": Seen(away.all()),
-        "one head gives almost no weight to the value that is missing": Seen(away.any()),
-        "both heads have the same target, so the other value never enters": (
-            Seen(on.mean(0).max() > 0.95)
-        ),
+        "with d": factor and constant,
+        "right directions, but too short": factor,
+        "both heads give a and b almost no weight": away.all(),
+        "one head gives almost no weight to the value that is missing": away.any(),
+        "both heads have the same target, so the other value never enters": on.mean(0).max() > 0.95,
         "one head averages and the other copies, which gives three quarters and a quarter": (
-            Seen(ties.any() and on.max() > 0.95)
+            ties.any() and on.max() > 0.95
         ),
-        "one head averages, but the other gives much of its weight to other keys": Seen(
+        "one head averages, but the other gives much of its weight to other keys": (
             ties.any() and strays.any()
         ),
-        "both heads give much of their weight to other keys": Seen(strays.all()),
+        "both heads give much of their weight to other keys": strays.all(),
         "one head does its part, but the other gives much of its weight to other keys": (
-            Seen(strays.any())
+            strays.any()
         ),
-        "the weights of the two heads do not average to one half each": Seen(True),
+        "the weights of the two heads do not average to one half each": True,
     }
 
 
@@ -145,11 +101,9 @@ def _mean_fact(means, a, b, pair, constant):
     """What both heads do, or what to multiply them by. means: (n, d); pair: (2, d)."""
     n, d = means.shape
     first, second = _heads(means, pair)
-
-    factor = _factor(means, a, b, pair)
+    factor = lengthening_needed(means, pair, a, b)
     if factor:
-        total = first[a] + first[b] + second[a] + second[b]
-        left = 100 - 50 * total
+        left = 100 - 50 * (first[a] + first[b] + second[a] + second[b])
         return (
             f"{round_up(left, 3)}% of the weight is left elsewhere at n = {n}, d = {d}, "
             f"where 1% is allowed; multiply both queries by at least {round_up(factor)}"
@@ -168,15 +122,8 @@ def heads_survive(rng: Generator, two_head_queries: Caller) -> str:
     shares = []
     for (means, a, b), answer in asked(rng, two_head_queries, settings):
         pair = _pair(answer, means)
-        n = len(means)
-        lengths = np.ones((DRAWS, n))
-        lengths[:, [a]] = spread_lengths(DRAWS, 1, variance=0.5)
-
-        noise = noise_for(*pair)
-        keys = keys_of_lengths(rng, means, lengths, noise)
-        along = keys[:, a] @ means[a]
-        keys = keys[along > 0]
-
+        keys = keys_with_one_noisy(rng, means, a, DRAWS, noise_for(*pair))
+        keys = keys[keys[:, a] @ means[a] > 0]
         share = _share_near(keys, pair, a, b)
         if not share >= ENOUGH:
             raise NotYet(_why_not_robust(keys, pair, a, b))
@@ -191,8 +138,7 @@ def heads_survive(rng: Generator, two_head_queries: Caller) -> str:
 
 def _share_near(keys, pair, a, b):
     """In which share of the draws the averaged weights are near one half each."""
-    near = _error(keys, pair, a, b) < NEAR
-    return near.mean()
+    return np.mean(average_error(keys, pair, a, b) < NEAR)
 
 
 def _why_not_robust(keys, pair, a, b):
@@ -244,11 +190,8 @@ def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str
         n, d = means.shape
         pair = _pair(answer, means) / np.sqrt(d)
         lengths = spread_lengths(DRAWS // 2, n, variance=0.25)
-        positive = lengths[:, [a, b]].min(1) > 0
-        lengths = lengths[positive]
-
+        lengths = lengths[lengths[:, [a, b]].min(1) > 0]
         keys = keys_of_lengths(rng, means, lengths, noise=0)
-
         own = _share_near(keys, pair, a, b)
         larger = _share_near(keys, 10 * pair, a, b)
         if not max(own, larger) >= ENOUGH:
@@ -268,13 +211,9 @@ def _why_not_routed(keys, lengths, pair, a, b):
     fact = f"with {n} keys only {share:.0%} of {num_draws:,} draws were near the average"
 
     weights = _heads(keys, 10 * pair).mean(0)  # longer queries show what the directions do
-    elsewhere = np.delete(weights, [a, b], axis=1)
-    strayed = elsewhere.sum(1) > NEAR
-
-    other_lengths = np.delete(lengths, [a, b], axis=1)
-    flipped = other_lengths.min(1) < 0
+    strayed = np.delete(weights, [a, b], axis=1).sum(1) > NEAR
+    flipped = np.delete(lengths, [a, b], axis=1).min(1) < 0
     both = np.mean(strayed & flipped)
-
     if both > 0.9 * strayed.mean() > 0:
         return (
             f"{fact}: in {both:.0%} a key other than a and b had changed its sign, "
@@ -282,13 +221,14 @@ def _why_not_routed(keys, lengths, pair, a, b):
         )
     if _parallel(*pair):
         return f"both heads got the same query, a tie that two random lengths break: {fact}."
-
-    deviation = weights[:, a].std()
-    return f"{fact}: the weight on v_a had standard deviation {deviation:.2f}."
+    return f"{fact}: the weight on v_a had standard deviation {weights[:, a].std():.2f}."
 
 
-@cache
-def claims_of_4_5() -> Claims:
+@chains_prove(
+    "the chain holds; for two values and variance 1/2 the ratio is "
+    f"{(1 - math.erf(1) ** 2) / 4:.4f}."
+)
+def variance_falls() -> Claims:
     """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
 
@@ -309,13 +249,6 @@ def claims_of_4_5() -> Claims:
         forms=(occurs_at_most("a form in which erf occurs once", 1, "erf", "erfc"),),
     )
     return (ratio,)
-
-
-variance_falls = chains_prove(
-    claims_of_4_5,
-    "the chain holds; for two values and variance 1/2 the ratio is "
-    f"{(1 - math.erf(1) ** 2) / 4:.4f}.",
-)
 
 
 QUESTIONS = (

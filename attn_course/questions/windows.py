@@ -11,6 +11,7 @@ from attn_course.answers.mistakes import Seen, Trials
 from attn_course.answers.tensors import close, distance, tensor_trials
 from attn_course.drivers import step_rings
 from attn_course.questions.attention_mistakes import wrong_contexts
+from attn_course.questions.caching import refuse_types, settle_apart
 from attn_utils.kernels import attend
 
 FIRST = (9, 3, 2)  # T, window, sinks
@@ -23,7 +24,7 @@ VALUE = 3
 def window_moves(rng: Generator, window_mask: Caller, ring_class: Caller) -> str:
     """14.4: who sees whom, then the same contexts from a ring that holds no more than it shows."""
     trials = Trials(_wrong_masks)
-    drawn = tuple(int(size) for size in rng.integers((6, 2, 0), (15, 6, 4)))
+    drawn = tuple(rng.integers((6, 2, 0), (15, 6, 4)).tolist())
     for sizes, answer in asked(rng, window_mask, [FIRST, *SIZES, drawn]):
         found = _mask(answer, sizes)
         right = _look(*sizes)
@@ -73,7 +74,6 @@ def _mask(value, sizes):
 
 
 def _wrong_masks(T, window, sinks):
-    """{sentence: the mask (T, T) of this mistake}."""
     right = _look(T, window, sinks)
     t, back = _places(T)
     in_window = (back >= 0) & (back < window)
@@ -121,16 +121,24 @@ def _judge_ring(rng, ring_class):
     sizes = [(3, 1), (4, 0), (1, 0), (2, 3), (40, 2), (5, 2)]
     for window, sinks in shuffled(rng, sizes):
         T = int(rng.integers(16, 30))
-        sequences = [_sequence(rng, T) for _ in range(2)]
+        sequences = []
+        for _ in range(2):
+            q, k = rng.normal(size=(2, BATCH, T, WIDTH))
+            sequences.append([2 * q, k, rng.normal(size=(BATCH, T, VALUE))])
         setting = f"{T} tokens, window {window}, sinks {sinks}"
         contexts, held = ring_class.via(step_rings, window, sinks, sequences)
-        for sequence, found in zip(sequences, contexts, strict=True):
-            found = _context(found, setting)
+        for sequence, steps in zip(sequences, contexts, strict=True):
+            refuse_types(steps)
+            for step in steps:
+                if step.shape != (BATCH, VALUE):
+                    wanted = f"expected {(BATCH, VALUE)} ({setting})"
+                    raise NotYet(f"step returned shape {step.shape}, {wanted}.")
+            found = np.stack(steps, 1)
             right, _ = attend(*sequence, mask=_look(T, window, sinks))
-            trials.add(
-                found, right, distance(found, right, setting), *sequence, window, sinks, found
-            )
-        _settle(rng, trials, ring_class)
+            fact = distance(found, right, setting)
+            trials.add(found, right, fact, *sequence, window, sinks, found)
+        short = [[x[:, :2] for x in sequence] for sequence in sequences]
+        settle_apart(trials, "rings", lambda x: ring_class.via(step_rings, 4, 0, x)[0], short)
         most = (window + sinks + 1) * BATCH * (WIDTH + VALUE) + 64
         if number(held) > most and window + sinks + 1 < T:
             raise NotYet(
@@ -140,43 +148,7 @@ def _judge_ring(rng, ring_class):
     return len(trials)
 
 
-def _sequence(rng, T):
-    """[q, k (B, T, d), v (B, T, dv)]."""
-    q, k = rng.normal(size=(2, BATCH, T, WIDTH))
-    v = rng.normal(size=(BATCH, T, VALUE))
-    return [2 * q, k, v]
-
-
-SHARED = "two rings share their tokens: a store belongs to an instance, not to the class"
-
-
-def _settle(rng, trials, ring_class):
-    """NotYet for a wrong context; besides, whether a ring is disturbed by another one beside it."""
-    try:
-        trials.settle()
-    except NotYet as error:
-        one, other = (_sequence(rng, 2) for _ in range(2))
-        (alone,), _ = ring_class.via(step_rings, 4, 0, [one])
-        (together, _), _ = ring_class.via(step_rings, 4, 0, [one, other])
-        if not close(np.nan_to_num(alone), np.nan_to_num(together)):
-            raise NotYet(f"{SHARED}: {error}") from None
-        raise
-
-
-def _context(found, setting):
-    """The contexts (B, T, dv) of one ring."""
-    if isinstance(found, str):
-        missing = ": is a `return` missing?" if found == "NoneType" else "."
-        raise NotYet(f"step returned {found}, where a tensor is expected{missing}")
-    found = np.asarray(found)
-    if found.ndim != 3 or found.shape[::2] != (BATCH, VALUE):
-        shape = (found.shape[0], *found.shape[2:])
-        raise NotYet(f"step returned shape {shape}, expected {(BATCH, VALUE)} ({setting}).")
-    return found
-
-
 def _wrong_rings(q, k, v, window, sinks, found):
-    """{sentence: the contexts (B, T, dv) of this mistake}."""
     T = q.shape[1]
 
     def look(mask):
@@ -187,6 +159,9 @@ def _wrong_rings(q, k, v, window, sinks, found):
     right = _look(T, window, sinks)
     size = window + sinks
     stays = (back >= 0) & (t < size)
+    twice = (back >= 0) & (back < window) & (t < sinks)
+    hidden = right & (back > 0)
+    seen = hidden.any(-1)
     return {
         "the sinks are overwritten: the ring goes round through their slots too": (
             look(_look(T, size, 0)) if sinks else None
@@ -199,15 +174,15 @@ def _wrong_rings(q, k, v, window, sinks, found):
         "the window holds `window` tokens, the new one among them; yours holds one less": (
             look(_look(T, window - 1, sinks)) if window > 1 else Seen(True)
         ),
-        "the new token does not see itself: keep it before you attend": _before_itself(
-            q, k, v, right, found
+        "the new token does not see itself: keep it before you attend": (
+            Seen(close(found[:, seen], look(hidden)[:, seen]))
         ),
         "once the ring is full, new tokens are not kept": look(stays | np.eye(T, dtype=bool)),
         "a sink that is still in the window counts twice; keep it once": (
-            _counted_twice(q, k, v, window, sinks) if sinks else None
+            _weighted(q, k, v, 1 * right + twice) if sinks else None
         ),
         "empty slots are attended: a zero key has score 0 and weight e^0": (
-            _with_empty_slots(q, k, v, right, size)
+            _weighted(q, k, v, right, np.maximum(size - right.sum(-1), 0))
         ),
         "the newest value is returned as it is; the token looks at all that are kept": v,
     } | {
@@ -217,31 +192,7 @@ def _wrong_rings(q, k, v, window, sinks, found):
     }
 
 
-def _before_itself(q, k, v, right, found):
-    """Whether all tokens but the first are as if the diagonal were hidden."""
-    hidden = right & ~np.eye(len(right), dtype=bool)
-    rows = hidden.any(-1)
-    context, _ = attend(q, k, v, mask=hidden)
-    is_so = found.shape == context.shape and np.allclose(
-        found[:, rows], context[:, rows], atol=1e-5
-    )
-    return Seen(is_so)
-
-
 def _weighted(q, k, v, counts, extra=0.0):
     """Attention in which key j counts counts[t, j] times, and `extra` (T,) zero keys with zero values."""
-    scores = q @ k.mT / q.shape[-1] ** 0.5
-    powers = np.exp(scores) * counts
+    powers = np.exp(q @ k.mT / q.shape[-1] ** 0.5) * counts
     return powers @ v / (powers.sum(-1) + extra)[..., None]
-
-
-def _counted_twice(q, k, v, window, sinks):
-    T = q.shape[1]
-    t, back = _places(T)
-    in_window = (back >= 0) & (back < window)
-    return _weighted(q, k, v, in_window + 1.0 * ((t < sinks) & (back >= 0)))
-
-
-def _with_empty_slots(q, k, v, right, size):
-    empty = np.maximum(size - right.sum(-1), 0)
-    return _weighted(q, k, v, 1.0 * right, empty)

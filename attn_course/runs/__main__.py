@@ -3,7 +3,6 @@
 A recording that was stopped goes on where it was if the same --folder is given.
 """
 
-import shlex
 import sys
 import tempfile
 import time
@@ -11,9 +10,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 import torch
@@ -21,28 +21,23 @@ import torch
 from attn_course import records
 from attn_course.command_line import SETTINGS, Command, WholeNumber, run
 from attn_course.experiments import attention_sink, delayed_copy, induction, two_nouns
-from attn_course.knowledge import PRESETS, Preset, findings
+from attn_course.knowledge import PRESETS, findings
 from attn_course.training.devices import best_device
 from attn_course.translation import ablation, sentence_maps
-
-Options: TypeAlias = SimpleNamespace
-
-
-def _knowledge(
-    preset: Preset, seeds: Sequence[int] = (0,), *, watch_forgetting: bool = True
-) -> Callable:
-    def record(options: Options) -> dict[str, Any]:
-        return findings.record(
-            preset,
-            seeds,
-            folder=options.folder,
-            watch_forgetting=watch_forgetting,
-            device=options.device,
-        )
-
-    return record
+from attn_course.translation.recorder import without_paths
 
 
+def _knowledge(options, *, preset, seeds=(0,), watch_forgetting=True):
+    return findings.record(
+        preset,
+        seeds,
+        folder=options.folder,
+        watch_forgetting=watch_forgetting,
+        device=options.device,
+    )
+
+
+SYNTHESIZER = replace(PRESETS["default"], attention="synthesizer")
 SMALLER = replace(  # the full model on a smaller world, as far as one core takes it in an hour
     PRESETS["full"],
     num_people=(40, 20, 20),
@@ -51,13 +46,11 @@ SMALLER = replace(  # the full model on a smaller world, as far as one core take
     scratch_steps=200,
     batch_size=32,
 )
-RECORDINGS: dict[str, Callable[[Options], dict[str, Any]]] = {
-    "knowledge": _knowledge(PRESETS["default"], (0, 1, 2)),
-    "knowledge_synthesizer": _knowledge(
-        replace(PRESETS["default"], attention="synthesizer"), (0, 1, 2)
-    ),
-    "knowledge_full": _knowledge(SMALLER, watch_forgetting=False),
-    "knowledge_gpu": _knowledge(PRESETS["full"]),  # not recorded yet: it wants a GPU
+RECORDINGS: dict[str, Callable[[SimpleNamespace], dict[str, Any]]] = {
+    "knowledge": partial(_knowledge, preset=PRESETS["default"], seeds=(0, 1, 2)),
+    "knowledge_synthesizer": partial(_knowledge, preset=SYNTHESIZER, seeds=(0, 1, 2)),
+    "knowledge_full": partial(_knowledge, preset=SMALLER, watch_forgetting=False),
+    "knowledge_gpu": partial(_knowledge, preset=PRESETS["full"]),  # not yet: it wants a GPU
     "heads": lambda options: two_nouns.record(),
     "position": lambda options: delayed_copy.record(),
     "longer": lambda options: delayed_copy.record_longer(),
@@ -101,8 +94,10 @@ def record(words: list[str], **given: Any) -> None:
             said = f"{stopped} With --folder the same command carries on."
             raise KeyboardInterrupt(said) from None
     device = best_device(options.device).type
+    command = ["python", "-m", "attn_course.runs", *words]
+    typed = without_paths(command, folder="DIR", data="DIR", out="DIR")
     recorded = {
-        "command": shlex.join(["python", "-m", "attn_course.runs", *_without_paths(words)]),
+        "command": typed,
         "date": date.today().isoformat(),
         "machine": f"{device}, {options.threads} threads, torch {torch.__version__}",
         "cpu_seconds": round(time.process_time() - start, 1),
@@ -115,15 +110,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Record one result in a file; return the exit status."""
     words = sys.argv[1:] if arguments is None else arguments
     return run(record, "python -m attn_course.runs", words, {"": "torch"})
-
-
-def _without_paths(words):
-    """The words of the command with no folder of anybody's machine in them."""
-    shown: list[str] = []
-    for word in words:
-        before = shown[-1] if shown else ""
-        shown.append("DIR" if before in ("--folder", "--data", "--out") else word)
-    return shown
 
 
 if __name__ == "__main__":

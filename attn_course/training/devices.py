@@ -1,7 +1,6 @@
-"""The device of a training, and its numerical precision."""
+"""The device of a training, and its short numbers."""
 
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 
@@ -49,43 +48,3 @@ def half_precision(device: torch.device) -> torch.dtype | None:
     if torch.cuda.is_bf16_supported(including_emulation=False):
         return torch.bfloat16
     return torch.float16
-
-
-class Precision:
-    """Mixed precision of one training: where to use short numbers, and how not to lose gradients."""
-
-    def __init__(self, device: torch.device, dtype: torch.dtype | None) -> None:
-        self.device = device
-        self.dtype = dtype
-        scaled = dtype is torch.float16
-        self.scaler = torch.amp.GradScaler(device.type) if scaled else None
-
-    def autocast(self) -> AbstractContextManager:
-        """In which the model is called."""
-        if self.dtype is None:
-            return nullcontext()
-        return torch.autocast(self.device.type, self.dtype)
-
-    def update(self, loss: torch.Tensor, optimiser: torch.optim.Optimizer, clip: float) -> None:
-        """Gradients of the loss, clipped to the norm `clip`, and one step of the optimiser."""
-        parameters = [p for group in optimiser.param_groups for p in group["params"]]
-        optimiser.zero_grad()
-        if self.scaler is None:
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(parameters, clip)
-            optimiser.step()
-            return
-        self.scaler.scale(loss).backward()
-        self.scaler.unscale_(optimiser)
-        torch.nn.utils.clip_grad_norm_(parameters, clip)
-        self.scaler.step(optimiser)
-        self.scaler.update()
-
-    def state(self) -> dict[str, Any]:
-        """What a checkpoint keeps: nothing, unless gradients are scaled."""
-        return self.scaler.state_dict() if self.scaler else {}
-
-    def resume(self, state: dict[str, Any]) -> None:
-        """Go back to the state of a checkpoint."""
-        if self.scaler:
-            self.scaler.load_state_dict(state)

@@ -46,11 +46,6 @@ class Bar:
             clear_output()
 
 
-def say(text: str) -> None:
-    """One line for the person at the terminal, apart from what a command prints as its answer."""
-    print(text, file=sys.stderr, flush=True)
-
-
 class Interrupt:
     """While entered, the first Ctrl-C only sets `pressed`, so that no step is cut in half.
 

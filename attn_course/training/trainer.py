@@ -2,24 +2,21 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 
 from attn_course.errors import UserError
-from attn_course.training.devices import Precision, half_precision
-from attn_course.training.files import damaged, read_tensors, write_tensors
+from attn_course.training.devices import half_precision
 from attn_course.training.progress import Bar, Interrupt
 
 FETCH_EVERY = 50  # steps between two waits for the device
 PREFETCH = 4  # batches made ready while the device works
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
 
 
 class Stopped(KeyboardInterrupt):
@@ -65,7 +62,9 @@ class BaseTrainer:
         self.save_every = save_every
         self.counters: dict[str, Any] = {}  # plain data of a subclass that a checkpoint keeps
         self.device = next(model.parameters()).device
-        self.precision = Precision(self.device, half_precision(self.device))
+        self.dtype = half_precision(self.device)
+        scaled = self.dtype is torch.float16  # or small gradients vanish
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=scaled)
         self.optimiser = torch.optim.AdamW(
             model.parameters(),
             betas=(0.9, 0.98),
@@ -119,7 +118,8 @@ class BaseTrainer:
     def _make(self, entry):
         step = entry()
         if self.device.type == "cuda":
-            step = step._replace(batch=pinned(step.batch))
+            pinned = [tensor.pin_memory() for tensor in step.batch]  # a GPU reads it by itself
+            step = step._replace(batch=type(step.batch)(*pinned))
         return step
 
     def count(self, step: Update) -> None:
@@ -130,11 +130,17 @@ class BaseTrainer:
         self.model.train()
         torch.manual_seed(step.seed)
         batch = to_device(step.batch, self.device)
-        with self.precision.autocast():
+        short = torch.autocast(self.device.type, self.dtype) if self.dtype else nullcontext()
+        with short:
             total = self.loss(self.model, batch)
         for group in self.optimiser.param_groups:
             group["lr"] = step.rate
-        self.precision.update(total / step.size, self.optimiser, self.clip)
+        self.optimiser.zero_grad()
+        self.scaler.scale(total / step.size).backward()
+        self.scaler.unscale_(self.optimiser)
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
         self._waiting.append((total.detach(), step.size))
         if len(self._waiting) >= FETCH_EVERY:
             self._fetch()
@@ -158,7 +164,7 @@ class BaseTrainer:
             "settings": self.settings,
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
-            "scaler": self.precision.state(),
+            "scaler": self.scaler.state_dict(),
             "losses": losses,
             "counters": self.counters,
         }
@@ -168,36 +174,41 @@ class BaseTrainer:
         """Go back to the checkpoint if there is one, and say whether there was."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return False
-        saved = read_tensors(self.checkpoint, self.device)
-        if saved.get("settings", self.settings) != self.settings:
-            folder = os.path.dirname(self.checkpoint)
-            raise UserError(f"{folder} holds a run with other settings: choose another folder.")
         try:
-            self.model.load_state_dict(saved["model"])
-            self.optimiser.load_state_dict(saved["optimiser"])
-            self.precision.resume(saved["scaler"])
-            self._losses = list(saved["losses"])
-            self.counters = dict(saved["counters"])
+            saved = torch.load(self.checkpoint, map_location=self.device, weights_only=True)
+            is_ours = saved["settings"] == self.settings
+            if is_ours:
+                self.model.load_state_dict(saved["model"])
+                self.optimiser.load_state_dict(saved["optimiser"])
+                self.scaler.load_state_dict(saved["scaler"])
+                self._losses = list(saved["losses"])
+                self.counters = dict(saved["counters"])
         except Exception as error:  # each part of a broken file fails in its own way
-            raise damaged(self.checkpoint, error) from error
+            kind = type(error).__name__
+            raise UserError(
+                f"{self.checkpoint} is damaged ({kind}): delete it to start the run again."
+            ) from error
+        if not is_ours:
+            folder = self.checkpoint.parent
+            raise UserError(f"{folder} holds a run with other settings: choose another folder.")
         return True
+
+
+def write_tensors(path: Path, state: Mapping[str, Any]) -> None:
+    """Tensors and plain data, written aside and moved in: a kill leaves the old file or the new one."""
+    aside = path.with_suffix(".aside")
+    torch.save(state, aside)
+    os.replace(aside, path)
 
 
 def to_device(batch: Any, device: torch.device) -> Any:
     """A named tuple of tensors on a device, without waiting; fields named in `on_cpu` stay behind."""
-    stay = getattr(batch, "on_cpu", ())
-    moved = {}
-    for name, tensor in batch._asdict().items():
-        moved[name] = tensor if name in stay else tensor.to(device, non_blocking=True)
-    return type(batch)(**moved)
+    fields = batch._asdict()
+    moving = fields.keys() - getattr(batch, "on_cpu", ())
+    return batch._replace(**{name: fields[name].to(device, non_blocking=True) for name in moving})
 
 
-def pinned(batch: Any) -> Any:
-    """A named tuple of tensors in memory that a GPU reads by itself."""
-    return type(batch)(*(tensor.pin_memory() for tensor in batch))
-
-
-def prefetched(make: Callable[[Item], Made], items: Iterable[Item]) -> Iterator[Made]:
+def prefetched(make: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
     """make(item) of each item in turn, made by another thread a few items ahead."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead: deque = deque()

@@ -13,7 +13,7 @@ MODULE_OF = {
     "Run": "runs",
     "Trainer": "training",
     "bleu_of_counts": "scoring",
-    "expected_time": "duration",
+    "expected_time": "tables",
     "setting": "config",
 }
 

@@ -7,7 +7,6 @@ mask, `pads=5` appends five PAD to each source and `-padding` removes the mask o
 changes nothing.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,16 +18,16 @@ from torch import Tensor, nn
 
 from attn_course import records
 from attn_course.errors import UserError
-from attn_course.records import write_json
+from attn_course.records import read_json, write_json
 from attn_course.translation import scoring
 from attn_course.translation.bundled import FOLDER, open_run
 from attn_course.translation.config import BEAM
-from attn_course.translation.corpora import TextPair, load
+from attn_course.translation.corpora import load
 from attn_course.translation.runs import Run
-from attn_course.translation.transformer import CrossMemory, TransformerTranslator
+from attn_course.translation.transformer import CrossMemory, TransformerTranslator, state_of
 from attn_course.translation.vocabulary import PAD
 from attn_utils import attend, rotate
-from attn_utils.layers import merge_heads, split_heads
+from attn_utils.layers import Cache, merge_heads, split_heads
 
 PLACES = ("encoder", "decoder", "cross")
 CHANGES = ("*0", "*0.25", "*0.5", "*2", "*4", "-scale", "*16", "-heads")
@@ -130,12 +129,7 @@ class AblatedTranslator(nn.Module):
         mask = positions < seen[:, None].to(source.device)
         x = model._embedded(source)
         for number, layer in enumerate(model.encoder, 1):
-            q, k, v = self._projected(layer, x)
-            if self.setting.encoder.positions:
-                q = rotate(q, positions)
-                k = rotate(k, positions)
-            context = self._attend("encoder", number, q, k, v, mask[:, None, None])
-            x = x + layer.attention.out(merge_heads(context))
+            x = x + self._self_attention("encoder", number, layer, x, Cache(), mask[:, None, None])
             x = x + layer.mlp(layer.before_mlp(x))
         states = model.memory_norm(x)
         pairs = [layer.cross_attention.keys_and_values(states) for layer in model.decoder]
@@ -151,28 +145,14 @@ class AblatedTranslator(nn.Module):
         (1, B, t), and all of them are computed again.
         """
         model = self.model
-        past = None
-        first = 0
         if not self.setting.causal:
             inputs = inputs if state is None else torch.cat([state[0], inputs], 1)
-        elif state is not None:
-            past = state
-            first = state.shape[3]
+            state = None
         x = model._embedded(inputs)
-        positions = first + torch.arange(inputs.shape[1], device=inputs.device)
+        caches = model.caches_of(state)
         crosses = memory.cross.split(2)
-        parts: list[Tensor] = []
         for number, layer in enumerate(model.decoder, 1):
-            q, k, v = self._projected(layer, x)
-            if self.setting.decoder.positions:
-                q = rotate(q, positions)
-                k = rotate(k, positions)
-            if past is not None:
-                k = torch.cat([past[len(parts)], k], 2)
-                v = torch.cat([past[len(parts) + 1], v], 2)
-            parts += [k, v]
-            context = self._attend("decoder", number, q, k, v, None)
-            x = x + layer.attention.out(merge_heads(context))
+            x = x + self._self_attention("decoder", number, layer, x, caches[number - 1], None)
             cross = layer.cross_attention
             q = split_heads(cross.query(layer.before_cross(x)), cross.num_heads)
             keys, values = crosses[number - 1]
@@ -181,16 +161,20 @@ class AblatedTranslator(nn.Module):
             x = x + layer.mlp(layer.before_mlp(x))
         x = model.output_norm(x[:, -1:])
         logits = nn.functional.linear(x, model.embed.weight, model.bias)
-        new = torch.stack(parts) if self.setting.causal else inputs[None]
+        new = state_of(caches) if self.setting.causal else inputs[None]
         num_words = memory.mask.shape[1] - self.setting.num_pads
         return logits, self._weights[:, :, -1:, :num_words].mean(1), new
 
-    def _projected(self, layer, x):
-        """Queries, keys and values (B, H, T, d) of a layer's self-attention."""
+    def _self_attention(self, place, number, layer, x, cache, mask):
+        """What the self-attention of a layer adds to x (B, T, D)."""
         attention = layer.attention
         x = layer.before_attention(x)
         projections = (attention.query, attention.key, attention.value)
-        return [split_heads(project(x), attention.num_heads) for project in projections]
+        new = [split_heads(project(x), attention.num_heads) for project in projections]
+        cache.rotate = rotate if getattr(self.setting, place).positions else None
+        q, k, v = cache.extend(*new)
+        context = self._attend(place, number, q, k, v, mask)
+        return attention.out(merge_heads(context))
 
     def _attend(self, place, layer, q, k, v, mask):
         """The context of every head, zero for those that are off."""
@@ -214,19 +198,22 @@ def record(folder: Path, data: str | None = None) -> dict[str, Any]:
     data: the folder of Multi30k's raw files, if it is not to be downloaded.
     """
     run = open_run(device="cpu")
-    pairs = load("multi30k", data=data).test
+    sources, references = zip(*load("multi30k", data=data).test, strict=True)
     assert isinstance(run.model, TransformerTranslator)
     settings = settings_of(run.model)
-    num_kept = sum((folder / f"{setting or 'intact'}.json").exists() for setting in settings)
+    num_kept = 0
     for setting in settings:
         path = folder / f"{setting or 'intact'}.json"
-        if not path.exists():
-            write_json(
-                path, measure(Run(AblatedTranslator(run.model, setting), run.vocabulary), pairs)
-            )
+        if path.exists():
+            num_kept += 1
+            continue
+        changed = Run(AblatedTranslator(run.model, setting), run.vocabulary)
+        hypotheses = changed.translate(sources, beam_size=BEAM)
+        counts = scoring.counts(hypotheses, references)
+        write_json(path, {"hypotheses": hypotheses, "counts": counts.tolist()})
     return {
-        "model": json.loads((FOLDER / "record.json").read_text("utf-8"))["command"],
-        "test": f"{len(pairs):,} sentences of Multi30k, test 2016",
+        "model": read_json(FOLDER / "record.json")["command"],
+        "test": f"{len(sources):,} sentences of Multi30k, test 2016",
         "beam": BEAM,
         "made by an earlier start of the command": num_kept,  # not in its CPU seconds
         "bootstrap": {"samples": NUM_SAMPLES, "seed": SEED},
@@ -234,27 +221,18 @@ def record(folder: Path, data: str | None = None) -> dict[str, Any]:
     }
 
 
-def measure(run: Run, pairs: Sequence[TextPair]) -> dict[str, Any]:
-    """The translations of some pairs, and what BLEU needs of each."""
-    sources = [source for source, _ in pairs]
-    references = [reference for _, reference in pairs]
-    hypotheses = run.translate(sources, beam_size=BEAM)
-    counts = scoring.counts(hypotheses, references)
-    return {"hypotheses": hypotheses, "counts": counts.tolist()}
-
-
 def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]]:
     """{setting: BLEU, its 95% interval, what is lost against the intact model, ...} of what `record` kept.
 
     The intervals are those of a bootstrap over sentences, the second one paired.
     """
-    intact = json.loads((folder / "intact.json").read_text("utf-8"))
+    intact = read_json(folder / "intact.json")
     whole = np.array(intact["counts"])
     evenly = np.full(len(whole), 1 / len(whole))
     picks = np.random.default_rng(SEED).multinomial(len(whole), evenly, NUM_SAMPLES)
     table = {}
     for setting in settings:
-        found = json.loads((folder / f"{setting or 'intact'}.json").read_text("utf-8"))
+        found = read_json(folder / f"{setting or 'intact'}.json")
         counts = np.array(found["counts"])
         lost = scoring.bootstrap(counts, whole, np.random.default_rng(SEED), NUM_SAMPLES)
         interval = np.quantile(scoring.bleu_of_counts(picks @ counts), [0.025, 0.975])

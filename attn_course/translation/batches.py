@@ -35,10 +35,8 @@ def pad(sequences: Sequence[Ids], device: str | torch.device = "cpu") -> Tensor:
 
 def pad_source(sources: Sequence[Ids], device: str | torch.device = "cpu") -> tuple[Tensor, Tensor]:
     """Lists of ids -> source (B, S), each with its end mark, and lengths (B,) on the CPU."""
-    ended = [[*ids, EOS] for ids in sources]
-    lengths = [len(ids) for ids in ended]
-    source = pad(ended, device)
-    return source, torch.tensor(lengths)
+    source = pad([[*ids, EOS] for ids in sources], device)
+    return source, torch.tensor([len(ids) + 1 for ids in sources])
 
 
 def collate(pairs: Sequence[Pair], device: str | torch.device = "cpu") -> Batch:
@@ -46,20 +44,10 @@ def collate(pairs: Sequence[Pair], device: str | torch.device = "cpu") -> Batch:
 
     Inputs are targets moved one step to the right; a source ends with an end mark.
     """
-    sources = []
-    inputs = []
-    targets = []
-    for german, english in pairs:
-        sources.append(german)
-        inputs.append([BOS, *english])
-        targets.append([*english, EOS])
-    source, lengths = pad_source(sources, device)
-    return Batch(
-        source=source,
-        lengths=lengths,
-        inputs=pad(inputs, device),
-        targets=pad(targets, device),
-    )
+    source, lengths = pad_source([german for german, _ in pairs], device)
+    inputs = pad([[BOS, *english] for _, english in pairs], device)
+    targets = pad([[*english, EOS] for _, english in pairs], device)
+    return Batch(source, lengths, inputs, targets)
 
 
 def bucket(

@@ -4,22 +4,16 @@ python -m attn_course.translation.bundled RUN [--data DIR] makes the run in RUN 
 """
 
 import argparse
-import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
-from attn_course.records import write_json
+from attn_course.records import read_json, write_json
 from attn_course.training.devices import DeviceLike
-from attn_course.training.files import read_tensors, write_tensors
+from attn_course.training.trainer import write_tensors
 from attn_course.translation.corpora import Corpus, load
 from attn_course.translation.known_words import KnownWords
-from attn_course.translation.recorder import (
-    Record,
-    scores_of_test,
-)
+from attn_course.translation.recorder import Record, scores_of_test
 from attn_course.translation.runs import Run
 
 FOLDER = Path(__file__).parent / "bundled_model"
@@ -40,10 +34,10 @@ def bundle(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
     target.mkdir(parents=True, exist_ok=True)
     for name in ("config.json", "vocabulary.json"):
         shutil.copyfile(run / name, target / name)
-    weights = read_tensors(run / "best.pt", torch.device("cpu"))
+    weights = Run.load(run, device="cpu").model.state_dict()
     write_tensors(target / "best.pt", {name: tensor.half() for name, tensor in weights.items()})
     KnownWords.of(corpus.train).save(target)
-    record = _read_json(run / "record.json")
+    record = read_json(run / "record.json")
     for name in ("hypotheses", "counts", "source_words"):
         del record[name]  # they are in the record of the run itself
     halved = Run.load(target)
@@ -53,17 +47,13 @@ def bundle(run: Path, corpus: Corpus, target: Path = FOLDER) -> Record:
     return record
 
 
-def _read_json(path):
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Make one run the bundled model and print its scores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("run", type=Path)
     parser.add_argument("--data")
     options = parser.parse_args(argv)
-    config = _read_json(options.run / "config.json")
+    config = read_json(options.run / "config.json")
     corpus = load(config["corpus"], data=options.data)
     record = bundle(options.run, corpus)
     for name in ("test", "in half precision"):

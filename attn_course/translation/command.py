@@ -137,17 +137,23 @@ def train(words: list[str], **given: Any) -> None:
     config = _config(options)
     corpus = load(config.corpus, data=options.data)
     _say(f"{len(corpus.train):,} sentence pairs to train on; loading torch ...")
-    from attn_course.translation.recorder import (
-        record,
-        without_paths,
-    )
+    from attn_course.training.devices import best_device
+    from attn_course.translation.recorder import record, without_paths
     from attn_course.translation.training import Trainer
 
-    config = _for_device(config, options)
+    if best_device(options.device).type == "cuda":
+        config = for_gpu(config)
+        if options.tokens:  # a budget that was asked for stays
+            config = replace(config, tokens=options.tokens)
     _say(f"learning {config.vocabulary:,} subwords ...")
     trainer = Trainer(corpus, config, options.out, device=options.device)
     run = trainer.fit()
-    _report(record(trainer, run, without_paths(words)))
+    typed = without_paths(["attn", "translate", *words], data="DIR", out="RUN")
+    test = record(trainer, run, typed)["test"]
+    print(f"test: perplexity {test['perplexity']:.2f} per subword, teacher forcing on")
+    for search in ("greedy", "beam 5"):
+        print(f"test, {search}: {_scores(test[search])}")
+    print(test["greedy"]["signature"])
 
 
 def _config(options):
@@ -170,29 +176,8 @@ def _config(options):
     return config
 
 
-def _for_device(config, options):
-    """The batch that suits the device; a budget that was asked for stays."""
-    from attn_course.training.devices import best_device
-
-    if best_device(options.device).type != "cuda":
-        return config
-    suited = for_gpu(config)
-    return replace(suited, tokens=config.tokens) if options.tokens else suited
-
-
-def _report(result):
-    test = result["test"]
-    perplexity = test["perplexity"]
-    print(f"test: perplexity {perplexity:.2f} per subword, teacher forcing on")
-    for search in ("greedy", "beam 5"):
-        print(f"test, {search}: {_scores(test[search])}")
-    print(test["greedy"]["signature"])
-
-
 def _scores(scores):
-    bleu = scores["bleu"]
-    chrf = scores["chrf"]
-    return f"BLEU {bleu:.2f}, chrF {chrf:.2f}"
+    return f"BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}"
 
 
 @command
@@ -239,10 +224,7 @@ def sentence(
     if not sentence.strip():
         raise UserError("the sentence is empty.")
     _say("loading torch ...")
-    from attn_course.translation.bundled import (
-        folder_of,
-        open_run,
-    )
+    from attn_course.translation.bundled import folder_of, open_run
     from attn_course.translation.sentence import draw, explain, write_page
 
     found = explain(open_run(run, device=device), sentence, folder_of(run), beam_size=beam)
@@ -265,10 +247,7 @@ def _lines(run, beam, device):
     """Translate what is piped in, a line each."""
     lines = read_lines("-")
     _say(f"translating {len(lines):,} lines ...")
-    from attn_course.translation.bundled import (
-        folder_of,
-        open_run,
-    )
+    from attn_course.translation.bundled import folder_of, open_run
     from attn_course.translation.known_words import KnownWords
 
     model = open_run(run, device=device)

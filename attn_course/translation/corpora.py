@@ -73,7 +73,7 @@ def multi30k(data: str | None = None) -> Corpus:
         texts = []
         for name in (f"{stem}.de.gz", f"{stem}.en.gz"):
             path = _given(Path(folder), name) if folder else _fetched(name)
-            texts.append(_unzip(path))
+            texts.append(_lines(gzip.decompress(path.read_bytes()).decode()))
         splits[split] = list(zip(*texts, strict=True))
     return Corpus(**splits, links=[])
 
@@ -106,14 +106,6 @@ def _fetched(name):
             f"{name} could not be downloaded ({kind}): go online, or put Multi30k's raw files in a "
             f"folder and name it with --data or ATTN_DATA; {ADVICE}."
         ) from None  # a notebook would show the whole network stack
-
-
-def _unzip(path):
-    try:
-        return _lines(gzip.decompress(path.read_bytes()).decode())
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        kind = type(error).__name__
-        raise UserError(f"{path} is damaged ({kind}): replace it; {ADVICE}.") from error
 
 
 def _lines(text):

@@ -57,17 +57,15 @@ class Phrase(NamedTuple):
 
     def german(self, case: str) -> list[str]:
         """[determiner, (adjective,) noun], declined."""
-        determiner = self.determiner
-        kind = determiner
-        if determiner in FEW:
+        kind = self.determiner
+        words = [kind]
+        if kind in FEW:
             kind = "few"
         else:
-            determiner = self._pick(DETERMINERS[kind], case)
-        words = [determiner]
+            words = [self._pick(DETERMINERS[kind], case)]
         if self.adjective:
             stem = self.adjective[0]
-            ending = self._pick(ENDINGS[kind], case)
-            words.append(stem + ending)
+            words.append(stem + self._pick(ENDINGS[kind], case))
         words.append(decline(self.noun, case, self.plural))
         return words
 
@@ -133,44 +131,34 @@ class Clause(NamedTuple):
             words += part
         if front:
             return words + tail
-        return words + self._at_the_end(finite, tail)
+        if self.tense == "present" and tail:  # a separable verb closes up
+            particle, more = tail[0]
+            verb, keys = finite
+            return [*words, (particle + verb, more | keys)]
+        return [*words, *tail, finite]
 
     def _german_parts(self):
         """All but the verb, in the order of a German clause."""
         parts = {"subject": self._german_subject()}
         if "dat" in self.objects:
-            parts["dat"] = self._german_object("dat")
+            parts["dat"] = tag(self.objects["dat"].german("dat"), self.key("dat"))
         if self.time:
-            parts["time"] = self._german_time()
+            words = enumerate(self.time)
+            parts["time"] = [(word, {self.key(f"time {i}")}) for i, (word, _) in words]
         if self.place:
             parts["place"] = self._german_place()
         if "acc" in self.objects:
-            parts["acc"] = self._german_object("acc")
+            parts["acc"] = tag(self.objects["acc"].german("acc"), self.key("acc"))
         return parts
-
-    def _german_object(self, case):
-        words = self.objects[case].german(case)
-        return tag(words, self.key(case))
-
-    def _german_time(self):
-        words = []
-        for i, (word, _) in enumerate(self.time or []):
-            words.append((word, {self.key(f"time {i}")}))
-        return words
 
     def _german_subject(self):
         words = tag(self.subject.german("nom"), self.key("subject"))
         if self.relative:
             phrase = self.subject._replace(determiner="der", adjective=None)
             pronoun = phrase.german("nom")[0]
-            words += [COMMA, (pronoun, {self.key("who")})]
-            words += [*self.relative.german_predicate(), COMMA]
+            predicate = self.relative.german()[len(words) :]  # its subject is this one
+            words += [COMMA, (pronoun, {self.key("who")}), *predicate, COMMA]
         return words
-
-    def german_predicate(self) -> Words:
-        """All but the subject, verb at the end."""
-        size = len(self.subject.german("nom"))
-        return self.german()[size:]
 
     def _german_place(self):
         (preposition, _), phrase = self.place
@@ -204,14 +192,6 @@ class Clause(NamedTuple):
         auxiliary = {self.key("auxiliary")}
         return (finite, auxiliary), [(last, act | more)]
 
-    def _at_the_end(self, finite, tail):
-        """A separable verb in the present closes up; any other finite verb comes last."""
-        if self.tense == "present" and tail:
-            particle, more = tail[0]
-            verb, keys = finite
-            return [(particle + verb, more | keys)]
-        return [*tail, finite]
-
     def english(self, *, time_first: bool = False) -> Words:
         """[(word, keys)]: subject, verb, objects, place, and the time first or last."""
         words = self._english_subject()
@@ -221,29 +201,19 @@ class Clause(NamedTuple):
             (_, preposition), phrase = self.place
             words.append((preposition, {self.key("where")}))
             words += tag(phrase.english(), self.key("place"))
-        if time_first:
-            return self._english_time() + words
-        return words + self._english_time()
+        time = []
+        for i, (_, text) in enumerate(self.time or []):
+            keys = {self.key(f"time {i}")}
+            time += [(word, keys) for word in text.split()]
+        return time + words if time_first else words + time
 
     def _english_subject(self):
         words = tag(self.subject.english(), self.key("subject"))
         if self.relative:
             person = "person" in self.subject.noun.kinds
-            words.append(("who" if person else "that", {self.key("who")}))
-            words += self.relative.english_predicate()
+            predicate = self.relative.english()[len(words) :]  # its subject is this one
+            words += [("who" if person else "that", {self.key("who")}), *predicate]
         return words
-
-    def _english_time(self):
-        words = []
-        for i, (_, text) in enumerate(self.time or []):
-            keys = {self.key(f"time {i}")}
-            words += [(word, keys) for word in text.split()]
-        return words
-
-    def english_predicate(self) -> Words:
-        """All but the subject."""
-        size = len(self.subject.english())
-        return self.english()[size:]
 
     def _english_verb(self):
         verb = self.verb
@@ -270,15 +240,12 @@ class Clause(NamedTuple):
 
     def _english_objects(self):
         """The thing, and then to whom; "to" belongs to the article after it."""
-        words = self._english_object("acc")
-        person = self._english_object("dat")
-        if words and person:
-            _, keys = person[0]
-            words.append(("to", keys))
-        return words + person
-
-    def _english_object(self, case):
-        if case not in self.objects:
-            return []
-        words = self.objects[case].english()
-        return tag(words, self.key(case))
+        words: Words = []
+        for case in ("acc", "dat"):
+            if case in self.objects:
+                phrase = tag(self.objects[case].english(), self.key(case))
+                if words:
+                    _, keys = phrase[0]
+                    words.append(("to", keys))
+                words += phrase
+        return words

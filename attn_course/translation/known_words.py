@@ -86,9 +86,8 @@ class KnownWords:
 
     def save(self, folder: Path) -> None:
         """Keep the numbers in a run folder."""
-        numbers, common = (
-            np.array(sorted(kept), np.uint32) for kept in (self.numbers, self.common)
-        )
+        numbers = np.array(sorted(self.numbers), np.uint32)
+        common = np.array(sorted(self.common), np.uint32)
         np.savez(folder / FILE, numbers=numbers, common=common, longest=self.longest)
 
     def unknown(self, sentence: str) -> list[str]:
@@ -117,10 +116,8 @@ class KnownWords:
 
     def remark_on_lines(self, lines: Sequence[str]) -> str | None:
         """The same about the lines of a text, empty ones left out: which are far."""
-        far = []
-        for number, line in enumerate(lines, 1):
-            if line.strip() and self._why_far(line):
-                far.append(str(number))
+        numbered = enumerate(lines, 1)
+        far = [str(i) for i, line in numbered if line.strip() and self._why_far(line)]
         if not far:
             return None
         return (

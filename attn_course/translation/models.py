@@ -23,20 +23,8 @@ def build(config: Config, num_tokens: int, *, slot: nn.Module | None = None) -> 
         known = ", ".join(SLOTS)
         raise UserError(f"attention must be one of {known}, not {config.attention!r}.")
     if config.architecture == "gru":
-        return RecurrentTranslator(
-            slot or SLOTS[config.attention](config.width),
-            num_tokens=num_tokens,
-            embedding=config.embedding,
-            width=config.width,
-            dropout=config.dropout,
-        )
+        slot = slot or SLOTS[config.attention](config.width)
+        return RecurrentTranslator(config, num_tokens, slot)
     if slot is not None or config.attention != "multihead":
         raise UserError("a Transformer has multi-head cross-attention of its own and no slot.")
-    return TransformerTranslator(
-        num_tokens=num_tokens,
-        width=config.width,
-        encoder_layers=config.encoder_layers,
-        decoder_layers=config.decoder_layers,
-        num_heads=config.num_heads,
-        dropout=config.dropout,
-    )
+    return TransformerTranslator(config, num_tokens)

@@ -1,9 +1,9 @@
 """What is kept of a finished run: settings, curve, test scores, hypotheses."""
 
-import json
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +11,32 @@ import numpy as np
 import torch
 
 from attn_course.errors import UserError
-from attn_course.records import FOLDER, write_json
+from attn_course.records import FOLDER, read_json, write_json
 from attn_course.translation import scoring
 from attn_course.translation.config import ATTENTIONS
 from attn_course.translation.corpora import TextPair
 from attn_course.translation.runs import Run
 from attn_course.translation.training import Trainer
 
-PATHS = {"--data": "DIR", "--out": "RUN"}
-
 Record = dict[str, Any]
 Curves = dict[str, list[float]]
 Ladder = dict[str, list[Record]]
 
 
-def without_paths(argv: Iterable[str]) -> str:
-    """The command as typed, but with no folder of anybody's machine in it.
+def without_paths(words: Iterable[str], **shown: str) -> str:
+    """A command as typed, but with no folder of anybody's machine in it.
 
-    >>> without_paths(["train", "--data", "/home/ada/m30k", "--out=here"])
-    'attn translate train --data DIR --out RUN'
+    shown: {option: what is written in place of the path after it}.
+
+    >>> without_paths(["attn", "--data", "/home/ada/m30k", "--out=here"], data="DIR", out="RUN")
+    'attn --data DIR --out RUN'
     """
-    words = [part for word in argv for part in word.split("=", 1)]
-    shown = ["attn", "translate"]
+    written = []
     before = ""
-    for word in words:
-        shown.append(PATHS.get(before, word))
-        before = word
-    return shlex.join(shown)
+    for part in chain.from_iterable(word.split("=", 1) for word in words):
+        written.append(shown.get(before, part))
+        before = part.removeprefix("--")
+    return shlex.join(written)
 
 
 def record(trainer: Trainer, run: Run, command: str) -> Record:
@@ -45,13 +44,12 @@ def record(trainer: Trainer, run: Run, command: str) -> Record:
 
     command: what was typed, without anybody's folders.
     """
-    threads = f"{torch.get_num_threads()} threads"
-    machine = [trainer.device.type, threads, f"torch {torch.__version__}"]
+    threads = torch.get_num_threads()
     result = {
         "command": command,
         "config": asdict(trainer.config),
         "num_parameters": sum(p.numel() for p in run.model.parameters()),
-        "machine": ", ".join(machine),
+        "machine": f"{trainer.device.type}, {threads} threads, torch {torch.__version__}",
         "cpu_seconds": trainer.counters["cpu_seconds"],
         "ended": "budget spent" if trainer.spent else trainer.why_early(),
         "metrics": trainer.metrics,
@@ -68,8 +66,7 @@ def scores_of_test(run: Run, pairs: Sequence[TextPair]) -> Record:
     From the counts the score, its bootstrap and its dependence on length can be computed again without
     the references.
     """
-    sources = [source for source, _ in pairs]
-    references = [reference for _, reference in pairs]
+    sources, references = zip(*pairs, strict=True)
     greedy = run.translate(sources)
     beam = run.translate(sources, beam_size=5)
     encoded = [run.vocabulary.encode_pair(pair) for pair in pairs]
@@ -89,18 +86,11 @@ def _row(numbers):
     return " ".join(map(str, numbers))
 
 
-def _numbers(row):
-    return [int(word) for word in row.split()]
-
-
-def read_record(path: str | Path) -> Record:
+def read_record(path: Path) -> Record:
     """A record, with source_words (n,) and counts (n, 10) as arrays."""
-    text = Path(path).read_text(encoding="utf-8")
-    result = json.loads(text)
-    words = _numbers(result["source_words"])
-    counts = [_numbers(row) for row in result["counts"]]
-    result["source_words"] = np.array(words)
-    result["counts"] = np.array(counts)
+    result = read_json(path)
+    result["source_words"] = np.array(result["source_words"].split(), int)
+    result["counts"] = np.array([row.split() for row in result["counts"]], int)
     return result
 
 

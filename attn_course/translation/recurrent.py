@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attn_course.translation.batches import Batch
+from attn_course.translation.config import Config
 from attn_course.translation.vocabulary import PAD
 
 
@@ -37,16 +38,10 @@ class RecurrentTranslator(nn.Module):
     slow to start.
     """
 
-    def __init__(
-        self,
-        slot: nn.Module,
-        *,
-        num_tokens: int,
-        embedding: int = 256,
-        width: int = 384,
-        dropout: float = 0.3,
-    ) -> None:
+    def __init__(self, config: Config, num_tokens: int, slot: nn.Module) -> None:
         super().__init__()
+        embedding = config.embedding
+        width = config.width
         self.embed = nn.Embedding(num_tokens, embedding, padding_idx=PAD)
         nn.init.normal_(self.embed.weight, std=embedding**-0.5)
         self.encoder = nn.GRU(embedding, width // 2, batch_first=True, bidirectional=True)
@@ -57,7 +52,7 @@ class RecurrentTranslator(nn.Module):
         self.slot = slot
         self.readout = nn.Linear(2 * width, embedding)
         self.bias = nn.Parameter(torch.zeros(num_tokens))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(config.dropout)
 
     def encode(self, source: Tensor, lengths: Tensor) -> Memory:
         """source (B, S), lengths (B,) on the CPU -> Memory. Packed, so no state has read padding."""

@@ -1,6 +1,5 @@
 """A trained translator, loaded from the folder of a run: text in, text out."""
 
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,9 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from attn_course.errors import UserError
+from attn_course.records import read_json
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.translation.batches import Ids, collate, pad_source
 from attn_course.translation.config import Config
+from attn_course.translation.corpora import TextPair
 from attn_course.translation.decoding import Hypothesis, advance, beam, greedy, n_best
 from attn_course.translation.models import Translator, build
 from attn_course.translation.scoring import subword_losses
@@ -21,7 +22,6 @@ from attn_course.translation.vocabulary import PAD, Vocabulary
 AT_A_TIME = 100  # sentences of similar length that are translated together
 MAX_SOURCE = 500  # subwords; a longer line is a mistake in the file, not a sentence
 
-TextPair = tuple[str, str]
 Stepper = Callable[..., tuple[Tensor, Tensor]]
 
 
@@ -42,7 +42,7 @@ class Run(NamedTuple):
         folder = Path(folder)
         device = best_device(device)
         try:
-            settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            settings = read_json(folder / "config.json")
             vocabulary = Vocabulary.load(folder / "vocabulary.json")
             weights = torch.load(folder / "best.pt", map_location=device, weights_only=True)
             model = build(Config(**settings), len(vocabulary), slot=slot).to(device)

@@ -32,12 +32,7 @@ def _phrase(rng, noun, *, plural):
     if rng.random() < 0.5:
         adjective = rng.choice(fitting)
     determiners = ["der", *FEW] if plural else ["der", "ein"]
-    return Phrase(
-        determiner=rng.choice(determiners),
-        adjective=adjective,
-        noun=noun,
-        plural=plural,
-    )
+    return Phrase(rng.choice(determiners), adjective, noun, plural)
 
 
 def _of_kind(rng, kind, *, but=None):
@@ -101,7 +96,11 @@ def _scene(rng):
     kind = rng.choice(KINDS)
     main = _clause(rng, "main")
     if kind == "relative":
-        main = main._replace(relative=_relative(rng, main.subject))
+        verbs = VERBS
+        if "animal" in main.subject.noun.kinds:  # animals do nothing to others
+            verbs = [verb for verb in VERBS if not verb.objects]
+        inner = _clause(rng, "inner", subject=main.subject, verbs=verbs, adverbs=0.2)
+        main = main._replace(relative=inner)
     front = _front(rng, main)
     if kind in ("after", "before"):
         return _joined(rng, main, first=kind == "before")
@@ -109,14 +108,6 @@ def _scene(rng):
         main.german(front),
         main.english(time_first=front == "time"),
     )
-
-
-def _relative(rng, subject):
-    """What else the subject is doing; animals do nothing to others."""
-    verbs = VERBS
-    if "animal" in subject.noun.kinds:
-        verbs = [verb for verb in VERBS if not verb.objects]
-    return _clause(rng, "inner", subject=subject, verbs=verbs, adverbs=0.2)
 
 
 def _joined(rng, main, *, first):
@@ -132,22 +123,16 @@ def _joined(rng, main, *, first):
     english_side = [(english, {"conjunction"}), *other.english()]
     if first:
         comma = (",", {"comma"})
+        words = main.german("subject")
+        verb = words.pop(len(main.subject.german("nom")))  # the first clause stands before it
         return finish(
-            [*german_side, comma, *_verb_first(main)],
+            [*german_side, comma, verb, *words],
             [*english_side, comma, *main.english()],
         )
     return finish(
         [*main.german("subject"), COMMA, *german_side],
         [*main.english(), *english_side],
     )
-
-
-def _verb_first(clause):
-    """The clause as it goes on after another one has taken the place before the verb."""
-    words = clause.german("subject")
-    size = len(clause.subject.german("nom"))
-    verb = words.pop(size)
-    return [verb, *words]
 
 
 def finish(german: Words, english: Words) -> ToldScene:

@@ -46,10 +46,7 @@ def explain(run: Run, sentence: str, folder: Path, *, beam_size: int) -> Explana
     beam_size: how many hypotheses are kept and listed.
     """
     hypotheses = run.n_best(sentence, beam_size=beam_size)
-    candidates = []
-    for hypothesis in hypotheses:
-        text = run.vocabulary.decode(hypothesis.tokens)
-        candidates.append(Candidate(text, hypothesis.score))
+    candidates = [Candidate(run.vocabulary.decode(ids), score) for ids, score in hypotheses]
     best = candidates[0].text
     english = run.vocabulary.words(best)
     german = run.vocabulary.words(sentence)

@@ -4,7 +4,6 @@
 chosen because that model translates them well.
 """
 
-import json
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,7 +50,7 @@ def record() -> dict[str, Any]:
     from attn_course.translation.sentence import explain
 
     run = open_run()
-    trained = json.loads((FOLDER / "record.json").read_text(encoding="utf-8"))
+    trained = records.read_json(FOLDER / "record.json")
     maps = {}
     for name, sentence in SENTENCES.items():
         found = explain(run, sentence, FOLDER, beam_size=BEAM)

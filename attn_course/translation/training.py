@@ -1,6 +1,6 @@
 """How a translator is trained, judged and stopped early."""
 
-import os
+import sys
 import tempfile
 import time
 from dataclasses import asdict
@@ -14,9 +14,8 @@ from torch import nn
 from attn_course.errors import UserError
 from attn_course.records import write_json
 from attn_course.training.devices import DeviceLike, best_device
-from attn_course.training.files import write_tensors
-from attn_course.training.progress import Bar, say
-from attn_course.training.trainer import BaseTrainer, Stopped, Update
+from attn_course.training.progress import Bar
+from attn_course.training.trainer import BaseTrainer, Stopped, Update, write_tensors
 from attn_course.translation import scoring
 from attn_course.translation.batches import Batch, bucket, collate
 from attn_course.translation.config import Config
@@ -146,7 +145,7 @@ class Trainer(BaseTrainer):
         finally:
             bar.close()
         if self.progress and not self.spent:
-            say(self.why_early())
+            print(self.why_early(), file=sys.stderr, flush=True)
         run = Run.load(self.folder, device=self.device, slot=self.slot)
         if self.temporary:
             self.temporary.cleanup()
@@ -177,11 +176,8 @@ class Trainer(BaseTrainer):
 
     def _size(self, group):
         """Target subwords of the pairs in group, end marks included."""
-        total = 0
-        for i in group:
-            _, target = self.encoded.train[i]
-            total += len(target) + 1
-        return total
+        targets = (self.encoded.train[i][1] for i in group)
+        return sum(len(target) + 1 for target in targets)
 
     def _step(self, group, number, tokens):
         """Step `number`, taken after `tokens` target subwords, on a group of pairs."""
@@ -225,8 +221,7 @@ class Trainer(BaseTrainer):
     def validate(self) -> dict[str, float]:
         """Validation BLEU of greedy search, and perplexity per subword with teacher forcing."""
         run = Run(self.model.eval(), self.vocabulary)
-        sources = [source for source, _ in self.corpus.val]
-        references = [target for _, target in self.corpus.val]
+        sources, references = zip(*self.corpus.val, strict=True)
         scores = scoring.score(run.translate(sources), references)
         return {
             "bleu": scores["bleu"],
@@ -249,7 +244,7 @@ class Trainer(BaseTrainer):
             KnownWords.of(self.corpus.train).save(self.folder)
         except OSError as error:
             kind = type(error).__name__
-            raise UserError(f"{os.fspath(self.folder)} cannot be used ({kind}).") from error
+            raise UserError(f"{self.folder} cannot be used ({kind}).") from error
 
     def save(self) -> None:
         """Keep everything in the checkpoint, and the metrics in a file of their own."""

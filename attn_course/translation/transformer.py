@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attn_course.translation.batches import Batch
+from attn_course.translation.config import Config
 from attn_course.translation.vocabulary import PAD
 from attn_utils import attend, rotate
 from attn_utils.layers import Cache, CausalSelfAttention, merge_heads, split_heads
@@ -153,29 +154,18 @@ class TransformerTranslator(nn.Module):
     (2L, B, H, t, d), so that a search can pick rows of it as it does of a GRU's state.
     """
 
-    def __init__(
-        self,
-        *,
-        num_tokens: int,
-        width: int = 192,
-        encoder_layers: int = 3,
-        decoder_layers: int = 2,
-        num_heads: int = 4,
-        dropout: float = 0.15,
-    ) -> None:
+    def __init__(self, config: Config, num_tokens: int) -> None:
         super().__init__()
+        width = config.width
+        sizes = (width, config.num_heads, config.dropout)
         self.scale = math.sqrt(width)
         self.embed = nn.Embedding(num_tokens, width, padding_idx=PAD)
-        self.encoder = nn.ModuleList()
-        for _ in range(encoder_layers):
-            self.encoder.append(EncoderLayer(width, num_heads, dropout))
-        self.decoder = nn.ModuleList()
-        for _ in range(decoder_layers):
-            self.decoder.append(DecoderLayer(width, num_heads, dropout))
+        self.encoder = nn.ModuleList(EncoderLayer(*sizes) for _ in range(config.encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(*sizes) for _ in range(config.decoder_layers))
         self.memory_norm = nn.LayerNorm(width)
         self.output_norm = nn.LayerNorm(width)
         self.bias = nn.Parameter(torch.zeros(num_tokens))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = nn.Dropout(config.dropout)
         self.apply(_keep_variance)
         nn.init.normal_(self.embed.weight, std=width**-0.5)
 
@@ -190,9 +180,7 @@ class TransformerTranslator(nn.Module):
         for layer in self.encoder:
             x = layer(x, mask)
         states = self.memory_norm(x)
-        pairs = []
-        for layer in self.decoder:
-            pairs.append(layer.cross_attention.keys_and_values(states))
+        pairs = [layer.cross_attention.keys_and_values(states) for layer in self.decoder]
         return CrossMemory(torch.cat(pairs), mask)
 
     def decode(
@@ -209,7 +197,7 @@ class TransformerTranslator(nn.Module):
 
     def _decode(self, inputs, memory, state, *, need_weights):
         """The same with the weights (B, H, T, S) of every head, or None in their place."""
-        caches = self._caches(state)
+        caches = self.caches_of(state)
         last = caches[-1]
         crosses = memory.cross.split(2)  # L times (2, B, H, S, d)
         x = self._embedded(inputs)
@@ -223,12 +211,9 @@ class TransformerTranslator(nn.Module):
             )
         x = self.output_norm(x)
         logits = F.linear(x, self.embed.weight, self.bias)
-        parts = []
-        for cache in caches:
-            parts += [cache.keys, cache.values]
-        return logits, weights, torch.stack(parts)
+        return logits, weights, state_of(caches)
 
-    def _caches(self, state):
+    def caches_of(self, state: Tensor | None) -> list[Cache]:
         """One cache a layer, holding its part of the state (2L, B, H, t, d)."""
         caches = [Cache(rotate) for _ in self.decoder]
         if state is not None:
@@ -242,6 +227,14 @@ class TransformerTranslator(nn.Module):
         memory = self.encode(batch.source)
         logits, _, _ = self._decode(batch.inputs, memory, None, need_weights=False)
         return logits
+
+
+def state_of(caches: list[Cache]) -> Tensor:
+    """The state (2L, B, H, t, d) from which `caches_of` makes these caches."""
+    parts: list = []
+    for cache in caches:
+        parts += [cache.keys, cache.values]
+    return torch.stack(parts)
 
 
 def _keep_variance(module):

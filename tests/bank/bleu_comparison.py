@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 from itertools import chain
 
 import numpy as np
@@ -9,6 +10,14 @@ import torch
 from sacrebleu.metrics import BLEU
 
 from attn_course.translation.scoring import bleu_of_counts, bootstrap
+from bank import edited
+
+# Helpers such as resampled("a", "b") are edits: the right answer above them, with b in place of a.
+RIGHT = {}
+WRONG = {}
+REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+
+# 10.1
 
 
 def grams(tokens, n):
@@ -19,38 +28,21 @@ def clipped(hypothesis, reference, n):
     return sum((Counter(grams(hypothesis, n)) & Counter(grams(reference, n))).values())
 
 
-def geometric(precisions):
-    return math.prod(precisions) ** 0.25
+def bleu(hypotheses, references):
+    pairs = list(zip(hypotheses, references, strict=True))
+    shares = []
+    for n in (1, 2, 3, 4):
+        hits = sum(clipped(h, r, n) for h, r in pairs)
+        total = sum(len(grams(h, n)) for h, r in pairs)
+        shares.append(hits / total if total else 0.0)
+    c, r = sum(len(h) for h, _ in pairs), sum(len(r) for _, r in pairs)
+    penalty = 1.0 if c >= r else math.exp(1 - r / max(c, 1))
+    return 100 * penalty * math.prod(shares) ** 0.25
 
 
-def penalty(c, r):
-    return 1.0 if c >= r else math.exp(1 - r / max(c, 1))
-
-
-def bleu(
-    *,
-    matches=clipped,
-    totals=lambda h, r, n: len(grams(h, n)),
-    mean=geometric,
-    penalty=penalty,
-    ref_len=lambda pairs: sum(len(r) for _, r in pairs),
-    add=0,
-    scale=100,
-):
-    """A right `bleu`, any piece of which can be replaced by a wrong one."""
-
-    def function(hypotheses, references):
-        pairs = list(zip(hypotheses, references, strict=True))
-        precisions = []
-        for n in (1, 2, 3, 4):
-            extra = add if n > 1 else 0
-            hit = sum(matches(h, r, n) for h, r in pairs) + extra
-            of = sum(totals(h, r, n) for h, r in pairs) + extra
-            precisions.append(hit / of if of else 0.0)
-        c = sum(len(h) for h in hypotheses)
-        return scale * penalty(c, ref_len(pairs)) * mean(precisions)
-
-    return function
+bleu_with = partial(edited, bleu)
+penalty = partial(bleu_with, "1.0 if c >= r else math.exp(1 - r / max(c, 1))")
+mean = partial(bleu_with, "math.prod(shares) ** 0.25")
 
 
 def by_loops(hypotheses, references):
@@ -77,10 +69,6 @@ def by_sacrebleu(hypotheses, references):
     return metric.corpus_score(texts[0], [texts[1]]).score
 
 
-def by_torch(hypotheses, references):
-    return torch.tensor(bleu()(hypotheses, references), dtype=torch.float64)
-
-
 def by_positions(hypotheses, references):
     """Sets of the places at which each n-gram stands."""
     matches, totals = np.zeros(4), np.zeros(4)
@@ -96,73 +84,118 @@ def by_positions(hypotheses, references):
     return 100 * min(1, np.exp(1 - ratio)) * np.prod(matches / np.maximum(totals, 1)) ** 0.25
 
 
-def in_float32(hypotheses, references):
-    return np.float32(bleu()(hypotheses, references))
+def grams_of_all(side, n):
+    return Counter(chain(*(grams(text, n) for text in side)))
 
 
-def pooled(hypotheses, references):
-    """Clipped by the n-grams of all references together."""
-    precisions = []
-    for n in range(1, 5):
-        mine, theirs = (
-            Counter(chain(*(grams(t, n) for t in side))) for side in (hypotheses, references)
-        )
-        precisions.append((mine & theirs).total() / max(mine.total(), 1))
-    c, r = sum(map(len, hypotheses)), sum(map(len, references))
-    return 100 * penalty(c, r) * geometric(precisions)
+def on_tokens(change):
+    """BLEU after a change of every text."""
+    return lambda *sides: bleu(*([change(text) for text in side] for side in sides))
 
 
-def undefined(hypotheses, references):
-    """Divides by the number of 4-grams, though there may be none."""
-    pairs = list(zip(hypotheses, references, strict=True))
-    shares = [
-        sum(clipped(h, r, n) for h, r in pairs) / sum(len(grams(h, n)) for h in hypotheses)
-        for n in (1, 2, 3, 4)
-    ]
-    return 100 * penalty(sum(map(len, hypotheses)), sum(map(len, references))) * geometric(shares)
+RIGHT["10.1"] = {
+    "counters": bleu,
+    "lists": by_loops,
+    "sacrebleu": by_sacrebleu,
+    "torch": lambda h, r: torch.tensor(bleu(h, r), dtype=torch.float64),
+    "sets of places": by_positions,
+    "float32": lambda h, r: np.float32(bleu(h, r)),
+}
+WRONG["10.1"] = {
+    "lower-cased": (on_tokens(lambda text: [w.lower() for w in text]), "capitals are taken"),
+    "punctuation dropped": (
+        on_tokens(lambda text: [w for w in text if w.isalnum()]),
+        "punctuation is left out",
+    ),
+    "a share": (bleu_with("100 * ", ""), "from 0 to 100"),
+    "mean of sentences": (
+        lambda h, r: np.mean([bleu([x], [y]) for x, y in zip(h, r, strict=True)]),
+        "the mean of the sentences' BLEU",
+    ),
+    "unclipped": (
+        bleu_with("clipped(h, r, n)", "sum(g in grams(r, n) for g in grams(h, n))"),
+        "not clipped",
+    ),
+    "sets": (
+        bleu_with(
+            "clipped(h, r, n)",
+            "len({*grams(h, n)} & {*grams(r, n)})",
+            "len(grams(h, n))",
+            "len({*grams(h, n)})",
+        ),
+        "counted once a sentence",
+    ),
+    "no penalty": (penalty("1.0"), "no brevity penalty"),
+    "penalty turned": (penalty("math.exp(min(0, 1 - c / r))"), "the wrong way round"),
+    "penalty unlimited": (penalty("math.exp(1 - r / c)"), "may not exceed 1"),
+    "penalty a ratio": (penalty("min(1, c / r)"), "the ratio of the lengths"),
+    "penalty by sentence": (
+        bleu_with("len(r) for _, r", "max(len(h), len(r)) for h, r"),
+        "the reference length is wrong",
+    ),
+    "arithmetic": (mean("sum(shares) / 4"), "arithmetic mean"),
+    "no root": (mean("math.prod(shares)"), "the fourth root"),
+    "recall": (bleu_with("len(grams(h, n))", "len(grams(r, n))"), "this is a recall"),
+    "one long sentence": (
+        lambda h, r: bleu([[*chain(*h)]], [[*chain(*r)]]),
+        "from one sentence into the next",
+    ),
+    "any reference": (
+        bleu_with(
+            "sum(clipped(h, r, n) for h, r in pairs)",
+            "(grams_of_all(hypotheses, n) & grams_of_all(references, n)).total()",
+        ),
+        "each hypothesis has its own",
+    ),
+    "three orders": (mean("math.prod(shares[:3]) ** (1 / 3)"), "4-grams are left out"),
+    "places changed": (lambda h, r: bleu(r, h), "have changed places"),
+    "nothing to divide by": (
+        bleu_with(" if total else 0.0", ""),
+        "ZeroDivisionError: division by zero; what it was given",
+    ),
+    "a logarithm of nothing": (mean("math.exp(sum(map(math.log, shares)) / 4)"), "ValueError"),
+    "rounded": (lambda h, r: round(bleu(h, r), 1), "00, not "),
+    "add one": (bleu_with("h, r in pairs)", "h, r in pairs) + (n > 1)"), "which (1) does not do"),
+    "smoothed where zero": (  # sacrebleu's default: ever smaller numbers for zero counts
+        edited(by_sacrebleu, 'smooth_method="none", ', ""),
+        "no 4-gram matches",
+    ),
+    "a constant": (lambda h, r: 42.0, "42.0000, not"),
+}
 
 
-def logarithms(hypotheses, references):
-    """Takes the logarithm of each precision, though one may be 0."""
-    return bleu(mean=lambda shares: math.exp(sum(map(math.log, shares)) / 4))(
-        hypotheses, references
-    )
+def words_of(texts):
+    return list(chain(*texts))
 
 
-def averaged(hypotheses, references):
-    pairs = zip(hypotheses, references, strict=True)
-    return sum(bleu()([h], [r]) for h, r in pairs) / len(references)
+REGIMES["10.1"] = {
+    "bleu": {
+        "an empty hypothesis": lambda hypotheses, references: [] in hypotheses,
+        "fewer than four words": lambda hypotheses, references: any(len(h) < 4 for h in hypotheses),
+        "one sentence": lambda hypotheses, references: len(hypotheses) == 1,
+        "too long": lambda h, r: len(words_of(h)) > len(words_of(r)),
+        "too short": lambda h, r: 0 < len(words_of(h)) < len(words_of(r)),
+        "capitals that matter": lambda h, r: any(w.isupper() for w in words_of(h)),
+        "punctuation": lambda h, r: "," in words_of(h) and "." in words_of(r),
+        "a word said again and again": lambda hypotheses, references: ["the"] * 9 in hypotheses,
+    },
+}
+
+# 10.2
 
 
-def smoothed_where_zero(hypotheses, references):
-    """sacrebleu's default: a zero count is replaced by ever smaller numbers."""
-    texts = [[" ".join(tokens) for tokens in side] for side in (hypotheses, references)]
-    return BLEU(tokenize="none", force=True).corpus_score(texts[0], [texts[1]]).score
+def paired_bootstrap(one, other, rng, num_samples):
+    n = len(one)
+    picks = rng.integers(n, size=(num_samples, n))
+    gains = bleu_of_counts(other[picks].sum(1)) - bleu_of_counts(one[picks].sum(1))
+    gain = bleu_of_counts(other.sum(0)) - bleu_of_counts(one.sum(0))
+    low, high = np.quantile(gains, [0.025, 0.975])
+    p = (gains <= 0).mean()
+    return gain, low, high, p
 
 
-def resample(
-    *,
-    pick=lambda rng, n, m: rng.integers(n, size=(m, n)),
-    same=True,
-    sides=(0.025, 0.975),
-    sign=1,
-    p=lambda gains: (gains <= 0).mean(),
-    score=bleu_of_counts,
-    width=1.0,
-    whole=lambda gains, gain: gain,
-):
-    """A right `paired_bootstrap`, any piece of which can be replaced by a wrong one."""
-
-    def paired_bootstrap(one, other, rng, num_samples):
-        n = len(one)
-        picks = pick(rng, n, num_samples)
-        again = picks if same else pick(rng, n, num_samples)
-        gains = sign * (score(other[picks].sum(1)) - score(one[again].sum(1)))
-        gain = whole(gains, sign * (score(other.sum(0)) - score(one.sum(0))))
-        low, high = np.quantile(gains, sides)
-        return gain, gain + width * (low - gain), gain + width * (high - gain), p(gains)
-
-    return paired_bootstrap
+resampled = partial(edited, paired_bootstrap)
+picks = partial(resampled, "rng.integers(n, size=(num_samples, n))")
 
 
 def in_a_loop(one, other, rng, num_samples):
@@ -188,190 +221,66 @@ def by_bincount(one, other, rng, num_samples):
     return np.array([gain, *np.percentile(gains, [2.5, 97.5]), p])
 
 
-def normal(one, other, rng, num_samples):
-    """The interval of a normal law with the samples' deviation."""
-    gain, _, _, p = resample()(one, other, rng, num_samples)
-    picks = rng.integers(len(one), size=(num_samples, len(one)))
-    gains = bleu_of_counts(other[picks].sum(1)) - bleu_of_counts(one[picks].sum(1))
-    return gain, gain - 1.96 * gains.std(), gain + 1.96 * gains.std(), p
-
-
 def of_sentences(one, other, rng, num_samples):
     gains = bleu_of_counts(other) - bleu_of_counts(one)
     drawn = gains[rng.integers(len(gains), size=(num_samples, len(gains)))].mean(1)
     return gains.mean(), *np.quantile(drawn, [0.025, 0.975]), (drawn <= 0).mean()
 
 
-def on_tokens(change):
-    """BLEU after a change of every text."""
-
-    def function(hypotheses, references):
-        return bleu()([change(text) for text in hypotheses], [change(text) for text in references])
-
-    return function
+def shuffled(rng, n, num_samples):
+    return rng.permuted(np.tile(np.arange(n), (num_samples, 1)), axis=1)
 
 
-def half_once(rng, n, num_samples):
-    orders = rng.permuted(np.tile(np.arange(n), (num_samples, 1)), axis=1)
-    return orders[:, : n // 2]
-
-
-RIGHT = {
-    "10.1": {
-        "counters": (bleu(),),
-        "lists": (by_loops,),
-        "sacrebleu": (by_sacrebleu,),
-        "torch": (by_torch,),
-        "sets of places": (by_positions,),
-        "float32": (in_float32,),
-    },
-    "10.2": {
-        "indices": (resample(),),
-        "a loop": (in_a_loop,),
-        "multinomial counts": (bootstrap,),
-        "bincount": (by_bincount,),
-        "a normal interval": (normal,),
-    },
+RIGHT["10.2"] = {
+    "indices": paired_bootstrap,
+    "a loop": in_a_loop,
+    "multinomial counts": bootstrap,
+    "bincount": by_bincount,
+    "a normal interval": resampled(
+        "np.quantile(gains, [0.025, 0.975])", "gain + gains.std() * np.array([-1.96, 1.96])"
+    ),
 }
-
-WRONG = {
-    "10.1": {
-        "lower-cased": ((on_tokens(lambda text: [w.lower() for w in text]),), "capitals are taken"),
-        "punctuation dropped": (
-            (on_tokens(lambda text: [w for w in text if w.isalnum()]),),
-            "punctuation is left out",
-        ),
-        "a share": ((bleu(scale=1),), "from 0 to 100"),
-        "mean of sentences": ((averaged,), "the mean of the sentences' BLEU"),
-        "unclipped": (
-            (bleu(matches=lambda h, r, n: sum(g in grams(r, n) for g in grams(h, n))),),
-            "not clipped",
-        ),
-        "sets": (
-            (
-                bleu(
-                    matches=lambda h, r, n: len(set(grams(h, n)) & set(grams(r, n))),
-                    totals=lambda h, r, n: len(set(grams(h, n))),
-                ),
-            ),
-            "counted once a sentence",
-        ),
-        "no penalty": ((bleu(penalty=lambda c, r: 1.0),), "no brevity penalty"),
-        "penalty turned": (
-            (bleu(penalty=lambda c, r: math.exp(min(0, 1 - c / r))),),
-            "the wrong way round",
-        ),
-        "penalty unlimited": (
-            (bleu(penalty=lambda c, r: math.exp(1 - r / c)),),
-            "may not exceed 1",
-        ),
-        "penalty a ratio": (
-            (bleu(penalty=lambda c, r: min(1, c / r)),),
-            "the ratio of the lengths",
-        ),
-        "penalty by sentence": (
-            (bleu(ref_len=lambda pairs: sum(max(len(h), len(r)) for h, r in pairs)),),
-            "the reference length is wrong",
-        ),
-        "arithmetic": ((bleu(mean=lambda p: sum(p) / 4),), "arithmetic mean"),
-        "no root": ((bleu(mean=math.prod),), "the fourth root"),
-        "recall": ((bleu(totals=lambda h, r, n: len(grams(r, n))),), "this is a recall"),
-        "one long sentence": (
-            (lambda h, r: bleu()([[*chain(*h)]], [[*chain(*r)]]),),
-            "from one sentence into the next",
-        ),
-        "any reference": ((pooled,), "each hypothesis has its own"),
-        "three orders": (
-            (bleu(mean=lambda p: math.prod(p[:3]) ** (1 / 3)),),
-            "4-grams are left out",
-        ),
-        "places changed": ((lambda h, r: bleu()(r, h),), "have changed places"),
-        "nothing to divide by": (
-            (undefined,),
-            "ZeroDivisionError: division by zero; what it was given",
-        ),
-        "a logarithm of nothing": ((logarithms,), "ValueError"),
-        "rounded": ((lambda h, r: round(bleu()(h, r), 1),), "00, not "),
-        "add one": ((bleu(add=1),), "which (1) does not do"),
-        "smoothed where zero": ((smoothed_where_zero,), "no 4-gram matches"),
-        "a constant": ((lambda h, r: 42.0,), "42.0000, not"),
-    },
-    "10.2": {
-        "not paired": ((resample(same=False),), "test sets of its own"),
-        "mean of the samples as the gain": (
-            (resample(whole=lambda gains, gain: gains.mean()),),
-            "the mean of the resampled gains",
-        ),
-        "without replacement": (
-            (resample(pick=lambda rng, n, m: rng.permuted(np.tile(np.arange(n), (m, 1)), axis=1)),),
-            "has width",
-        ),
-        "turned round": ((resample(sign=-1),), "that of `other` over `one`"),
-        "sentences averaged": ((of_sentences,), "the mean over sentences"),
-        "shares": (
-            (resample(score=lambda counts: bleu_of_counts(counts) / 100),),
-            "BLEU is written from 0 to 100",
-        ),
-        "quartiles": ((resample(sides=(0.25, 0.75)),), "of resampled gains, not 95%"),
-        "ninety percent": ((resample(sides=(0.05, 0.95)),), "resampled gains, not 95%"),
-        "half a test set": (
-            (resample(pick=lambda rng, n, m: rng.integers(n, size=(m, n // 2))),),
-            "had half of the sentences",
-        ),
-        "half a test set, each sentence once": (
-            (resample(pick=half_once),),
-            "drawn, each at most once",
-        ),
-        "last sentence never drawn": (
-            (resample(pick=lambda rng, n, m: rng.integers(n - 1, size=(m, n))),),
-            "the last sentence is never drawn",
-        ),
-        "ends swapped": ((resample(sides=(0.975, 0.025)),), "is above high"),
-        "the share of wins": ((resample(p=lambda g: (g > 0).mean()),), "in which `other` wins"),
-        "two-sided": (
-            (resample(p=lambda g: 2 * min((g <= 0).mean(), (g > 0).mean())),),
-            "counts both sides",
-        ),
-        "a tie wins": ((resample(p=lambda g: (g < 0).mean()),), "a tie is not a win"),
-        "a generator of its own": (
-            (resample(pick=lambda rng, n, m: np.random.default_rng().integers(n, size=(m, n))),),
-            "use `rng` alone",
-        ),
-        "a fixed seed": (
-            (resample(pick=lambda rng, n, m: np.random.default_rng(0).integers(n, size=(m, n))),),
-            "nothing was drawn",
-        ),
-    },
+WRONG["10.2"] = {
+    "not paired": (
+        resampled("one[picks]", "one[rng.integers(n, size=(num_samples, n))]"),
+        "test sets of its own",
+    ),
+    "mean of the samples as the gain": (
+        resampled("return gain,", "return gains.mean(),"),
+        "the mean of the resampled gains",
+    ),
+    "without replacement": (picks("shuffled(rng, n, num_samples)"), "has width"),
+    "turned round": (resampled("(one, other,", "(other, one,"), "that of `other` over `one`"),
+    "sentences averaged": (of_sentences, "the mean over sentences"),
+    "shares": (resampled("bleu_of", "0.01 * bleu_of"), "BLEU is written from 0 to 100"),
+    "quartiles": (resampled("0.025, 0.975", "0.25, 0.75"), "of resampled gains, not 95%"),
+    "ninety percent": (resampled("0.025, 0.975", "0.05, 0.95"), "resampled gains, not 95%"),
+    "half a test set": (resampled("samples, n)", "samples, n // 2)"), "had half of the sentences"),
+    "half a test set, each sentence once": (
+        picks("shuffled(rng, n, num_samples)[:, : n // 2]"),
+        "drawn, each at most once",
+    ),
+    "last sentence never drawn": (
+        picks("rng.integers(n - 1, size=(num_samples, n))"),
+        "the last sentence is never drawn",
+    ),
+    "ends swapped": (resampled("0.025, 0.975", "0.975, 0.025"), "is above high"),
+    "the share of wins": (resampled("<= 0", "> 0"), "in which `other` wins"),
+    "two-sided": (
+        resampled("(gains <= 0).mean()", "2 * min((gains <= 0).mean(), (gains > 0).mean())"),
+        "counts both sides",
+    ),
+    "a tie wins": (resampled("<= 0", "< 0"), "a tie is not a win"),
+    "a generator of its own": (resampled("rng.", "np.random.default_rng()."), "use `rng` alone"),
+    "a fixed seed": (resampled("rng.", "np.random.default_rng(0)."), "nothing was drawn"),
 }
-
-
-def words_of(texts):
-    return list(chain(*texts))
-
-
-REGIMES = {
-    "10.1": {
-        "bleu": {
-            "an empty hypothesis": lambda hypotheses, references: [] in hypotheses,
-            "fewer than four words": lambda hypotheses, references: any(
-                len(h) < 4 for h in hypotheses
-            ),
-            "one sentence": lambda hypotheses, references: len(hypotheses) == 1,
-            "too long": lambda h, r: len(words_of(h)) > len(words_of(r)),
-            "too short": lambda h, r: 0 < len(words_of(h)) < len(words_of(r)),
-            "capitals that matter": lambda h, r: any(w.isupper() for w in words_of(h)),
-            "punctuation": lambda h, r: "," in words_of(h) and "." in words_of(r),
-            "a word said again and again": lambda hypotheses, references: ["the"] * 9 in hypotheses,
-        },
-    },
-    "10.2": {
-        "paired_bootstrap": {
-            "another system that gains": lambda rows, seeds, n: (
-                bleu_of_counts(rows[0][1].sum(0)) > bleu_of_counts(rows[0][0].sum(0))
-            ),
-            "systems that differ in the last sentence alone": lambda rows, seeds, n: np.array_equal(
-                rows[0][0][:-1], rows[0][1][:-1]
-            ),
-        },
+REGIMES["10.2"] = {
+    "paired_bootstrap": {
+        "another system that gains": lambda rows, seeds, n: (
+            bleu_of_counts(rows[0][1].sum(0)) > bleu_of_counts(rows[0][0].sum(0))
+        ),
+        "systems that differ in the last sentence alone": lambda rows, seeds, n: np.array_equal(
+            rows[0][0][:-1], rows[0][1][:-1]
+        ),
     },
 }

@@ -1,10 +1,22 @@
 """Answers to 1.1-1.6: right ones of every form we could think of, and the known mistakes."""
 
-import numpy as np
-import sympy as sp
+from functools import partial
 
-from attn_course import derive
+import numpy as np
+
 from attn_utils import attend, softmax
+from bank import edited
+from bank.chains import right, wrong
+
+
+def plain(query, keys, scale=1.0):
+    scores = scale * keys @ query
+    powers = np.exp(scores - scores.max())
+    return powers / powers.sum()
+
+
+weights_with = partial(edited, plain)
+naive = weights_with(" - scores.max()", "")
 
 
 def log_sum_exp(query, keys, scale=1.0):
@@ -25,30 +37,6 @@ def by_hand(query, keys, scale=1.0):
     return [p / sum(powers) for p in powers]
 
 
-def kernel(query, keys, scale=1.0):
-    return attend(query[None], keys, np.eye(len(keys)), scale=scale)[1].T
-
-
-def naive(query, keys, scale=1.0):
-    powers = np.exp(scale * keys @ query)
-    return powers / powers.sum()
-
-
-def patched(query, keys, scale=1.0):
-    return np.nan_to_num(naive(query, keys, scale), nan=0.0)
-
-
-def shifted_by(shift, scores):
-    with np.errstate(all="ignore"):
-        powers = np.exp(scores - shift(scores))
-        return powers / powers.sum()
-
-
-def with_more(added, scores):
-    powers = np.exp(scores - scores.max()) + added
-    return powers / powers.sum()
-
-
 def left_out_below(least, weights):
     kept = np.where(weights < least, 0, weights)
     return kept / kept.sum()
@@ -57,40 +45,6 @@ def left_out_below(least, weights):
 def right_but_noisy(query, keys, scale=1.0):
     np.exp(np.array(1e4))
     return softmax(scale * keys @ query)
-
-
-s, gap, R = sp.symbols("s gap R", positive=True)
-n = sp.Symbol("n", integer=True, positive=True)
-weight = sp.exp(s) / (sp.exp(s) + R)
-where = {R: (sp.exp(s - gap), (n - 1) * sp.exp(s - gap))}
-middle = (1 / (1 + R * sp.exp(-s)), "divide")
-low, high = 1 / (1 + (n - 1) * sp.exp(-gap)), 1 / (1 + sp.exp(-gap))
-
-
-def chain(*steps):
-    return derive((weight, "definition"), *steps, where=where)
-
-
-at_least, at_most = chain(middle, (">=", low, "all tied")), chain(middle, ("<=", high, "one tied"))
-
-
-every_score = sp.IndexedBase("s")
-i, j, k = sp.symbols("i j k", integer=True, positive=True)
-Z = sp.Symbol("Z", positive=True)
-every = sp.Sum(sp.exp(every_score[k]), (k, 1, n))
-among = sp.Sum(sp.exp(every_score[i]), (i, 1, n))
-in_all = sp.Sum(sp.exp(every_score[i]) / Z, (i, 1, n))
-alone = sp.exp(every_score[j]) / Z
-
-
-def from_start(start, *steps):
-    """Steps with a reason each; a pair of a relation and an expression is an inequality."""
-    lines = [(*step, "so") if isinstance(step, tuple) else (step, "so") for step in steps]
-    return derive((start, "definition"), *lines, where={Z: (every, every)})
-
-
-sum_of_weights = from_start(in_all, among / Z, 1)
-one_weight = from_start(alone, (">", 0))
 
 
 def along(t):
@@ -116,10 +70,6 @@ def gram(keys, j):
     return keys.T @ np.linalg.solve(keys @ keys.T, 30 * np.eye(len(keys))[j])
 
 
-def with_common_shift(keys, j):
-    return np.linalg.pinv(keys) @ (15 * np.eye(len(keys))[j] + 3.0)
-
-
 def uphill(keys, j):
     """Towards key j and away from what is looked at now, until almost nothing else is."""
     query = np.zeros(keys.shape[1])
@@ -140,308 +90,11 @@ def sharp(factor=lambda d: np.sqrt(d), inside=lambda n, e: (n - 1) * (1 - e) / e
     return lambda n, d, epsilon: factor(d) * np.log(inside(n, epsilon))
 
 
-RIGHT = {
-    "1.1": {
-        "log-sum-exp": (log_sum_exp,),
-        "one over a sum of ratios": (pairwise,),
-        "plain Python lists": (by_hand,),
-        "the kernel, a column": (kernel,),
-        "chains": (sum_of_weights, one_weight),
-        "the sum put in first": (
-            from_start(in_all, sp.Sum(sp.exp(every_score[i]) / every, (i, 1, n)), 1),
-            from_start(alone, sp.exp(every_score[j]) / every, (">", 0)),
-        ),
-    },
-    "1.2": {
-        "shortest": (at_least, at_most),
-        "through the leftover": (
-            chain(middle, (1 - R / (sp.exp(s) + R), "the rest"), (">=", low, "all tied")),
-            chain(middle, (1 - R / (sp.exp(s) + R), "the rest"), ("<=", high, "one tied")),
-        ),
-        "another closed form": (
-            chain(middle, (">=", sp.exp(gap) / (sp.exp(gap) + n - 1), "all tied")),
-            chain(
-                ("<=", weight.subs(R, sp.exp(s - gap)), "one"),
-                (sp.exp(gap) / (sp.exp(gap) + 1), "divide"),
-            ),
-        ),
-    },
-    "1.3": {
-        "softmax above .99": (lambda scores, j: softmax(scores)[j] >= 0.99,),
-        "sum of exponentials": (lambda scores, j: np.exp(scores - scores[j]).sum() < 1.05,),
-        "zero or one": (lambda scores, j: int(softmax(scores)[j] > 0.9),),
-        "a lead over all others together": (
-            lambda s, j: s[j] - np.logaddexp.reduce(np.delete(s, j)) > np.log(99),
-        ),
-        "a threshold of 0.85": (lambda s, j: softmax(s)[j] > 0.85,),
-        "the logarithm of the weight": (
-            lambda scores, j: scores[j] - np.logaddexp.reduce(scores) > -0.01,
-        ),
-    },
-    "1.4": {
-        "dual basis": (dual(20),),
-        "very large": (dual(1e12),),
-        "exactly 99%": (lambda keys, j: dual(np.log(99 * max(len(keys) - 1, 1)))(keys, j),),
-        "perpendicular part": (perpendicular,),
-        "Gram matrix, as a column": (lambda keys, j: gram(keys, j)[:, None],),
-        "all scores shifted": (with_common_shift,),
-        "step by step uphill": (uphill,),
-        "a list": (lambda keys, j: list(gram(keys, j)),),
-    },
-    "1.5": {
-        "through the weight": (lambda gap, n, D: D * (1 - 1 / (1 + (n - 1) * np.exp(-gap))),),
-        "multiplied by exp(gap)": (lambda gap, n, D: D * (n - 1) / (np.exp(gap) + n - 1),),
-        "by softmax": (lambda gap, n, D: D * softmax(np.r_[gap, [0.0] * (n - 1)])[1:].sum(),),
-    },
-    "1.6": {
-        "logit": (lambda n, d, e: np.sqrt(d) * (np.log(n - 1) + np.log1p(-e) - np.log(e)),),
-        "an array of one": (lambda n, d, e: np.array([sharp()(n, d, e)]),),
-        "halving an interval": (
-            lambda n, d, e: halve(
-                lambda c: softmax(np.r_[c / d**0.5, np.zeros(n - 1)])[1:].sum() - e
-            ),
-        ),
-        "refuses more orthonormal keys than dimensions": (
-            lambda n, d, e: sharp()(n, d, e) if n <= d else 1 / 0,
-        ),
-    },
-}
-
-
 def halve(excess, low=0.0, high=2000.0):
     for _ in range(200):
         middle = (low + high) / 2
         low, high = (middle, high) if excess(middle) > 0 else (low, middle)
     return high
-
-
-WRONG = {
-    "1.1": {
-        "no exponential": (lambda q, k, scale=1.0: (k @ q) / (k @ q).sum(), "negative"),
-        "not normalised": (
-            lambda q, k, scale=1.0: np.exp(scale * k @ q - (scale * k @ q).max()),
-            "sum to",
-        ),
-        "overflow": (naive, "and 10000: an exponential overflowed"),
-        "the largest size taken away": (
-            lambda q, k, scale=1.0: shifted_by(lambda z: np.abs(z).max(), scale * k @ q),
-            "for scores between -10000 and",
-        ),
-        "the mean taken away": (
-            lambda q, k, scale=1.0: shifted_by(np.mean, scale * k @ q),
-            "and 10000: an exponential overflowed, or all of them vanished",
-        ),
-        "a billionth added": (
-            lambda q, k, scale=1.0: with_more(1e-9, scale * k @ q),
-            "a small number is added to every exponential, or the scores are cut off: at scale = 1 two "
-            "scaled scores differ by 61.6, but the logarithm of the ratio of their weights is 20",
-        ),
-        "a hundred-thousandth added": (
-            lambda q, k, scale=1.0: with_more(1e-5, scale * k @ q),
-            "differ by 3.2522, but the logarithm of the ratio of their weights is 3.2519",
-        ),
-        "cut off at fifty": (
-            lambda q, k, scale=1.0: softmax(np.maximum(scale * k @ q, (scale * k @ q).max() - 50)),
-            "or the scores are cut off: at scale = 1 two scaled scores differ by 61.6, but the logarithm of "
-            "the ratio of their weights is 50",
-        ),
-        "small weights left out": (
-            lambda q, k, scale=1.0: left_out_below(1e-3, softmax(scale * k @ q)),
-            "differ by 8.13, but the smaller one of their weights is 0",
-        ),
-        "overflow patched": (patched, "at scores of size 10000"),
-        "a warning": (right_but_noisy, "warns"),
-        "scale ignored": (lambda q, k, scale=1.0: softmax(k @ q), "ignored"),
-        "divided by scale": (lambda q, k, scale=1.0: softmax(k @ q / scale), "divided by `scale`"),
-        "scaled by sqrt(d) as well": (
-            lambda q, k, scale=1.0: softmax(scale * k @ q / np.sqrt(len(q))),
-            "1/sqrt(d)",
-        ),
-        "sign": (lambda q, k, scale=1.0: softmax(-scale * k @ q), "smallest score wins"),
-        "hard maximum": (
-            lambda q, k, scale=1.0: np.eye(len(k))[(scale * k @ q).argmax()],
-            "hard maximum",
-        ),
-        "uniform": (lambda q, k, scale=1.0: np.full(len(k), 1 / len(k)), "same weight"),
-        "base two": (
-            lambda q, k, scale=1.0: softmax(scale * k @ q * np.log(2)),
-            "the logarithm of the ratio of their weights is 2.25",
-        ),
-        "transposed": (lambda q, k, scale=1.0: softmax(k.T @ q), "ValueError"),
-        "clipped": (
-            lambda q, k, scale=1.0: softmax(np.clip(scale * k @ q, -700, 700)),
-            "but the logarithm of the ratio of their weights is 0",
-        ),
-        "another default": (lambda q, k, scale=0.5: softmax(scale * k @ q), "left out"),
-        "one number": (lambda q, k, scale=1.0: 1.0, "one number came back"),
-        "a sum of ones": (
-            (from_start(in_all, n / Z, 1), one_weight),
-            "step 1 of `sum_of_weights`",
-        ),
-        "in one line": ((from_start(in_all, 1), one_weight), "show at least one line between"),
-        "not negative": (
-            (sum_of_weights, from_start(alone, (">=", 0))),
-            "proves >=, where > is asked for",
-        ),
-        "a weight may be zero": (
-            (sum_of_weights, from_start(alone, 0)),
-            "step 1 of `one_weight` does not follow",
-        ),
-        "above minus one": ((sum_of_weights, from_start(alone, (">", -1))), "not the best"),
-    },
-    "1.2": {
-        "no inequality": ((chain(middle, (middle[0], "x")), at_most), "still contains R"),
-        "wrong direction": ((chain(middle, ("<=", low, "all tied")), at_most), "step 2"),
-        "false division": (
-            (chain((1 / (1 + R * sp.exp(s)), "divide"), (">=", low, "")), at_most),
-            "step 1",
-        ),
-        "n instead of n - 1": (
-            (chain(middle, (">=", 1 / (1 + n * sp.exp(-gap)), "loose")), at_most),
-            "is not the best",
-        ),
-        "the ends swapped": ((at_most, at_least), "proves <=, where >= is asked for"),
-        "upper end is 1": (
-            (at_least, chain(middle, ("<=", 1, "a weight"))),
-            "`at_most` holds, but its last line is not the best bound",
-        ),
-        "one step": ((chain((">=", low, "clear")), at_most), "show at least one line between"),
-        "starts in the middle": (
-            (derive(middle, middle, (">=", low, ""), where=where), at_most),
-            "must start",
-        ),
-        "not a chain": ((3.0, at_most), "derive"),
-    },
-    "1.3": {
-        "largest score": (lambda s, j: s.argmax() == j, "largest"),
-        "ratio (000-1)": (lambda s, j: s[j] > 5 * np.delete(s, j).max() > 0, "ratio"),
-        "others opposed (004-1)": (lambda s, j: np.delete(s, j).max() < 0 < s[j], "be negative"),
-        "positive and largest (003-1)": (lambda s, j: s[j] == s.max() > 0, "be positive"),
-        "margin that ignores n": (lambda s, j: margin(s, j) >= 4.5, "how many rivals"),
-        "a margin of 7": (lambda s, j: margin(s, j) > 7, "100,000 others, all of them 0,"),
-        "a margin of 10": (
-            lambda s, j: margin(s, j) >= 10,
-            "the weight on key j is 0.9999, and you said False",
-        ),
-        "a lead of log n": (
-            lambda s, j: margin(s, j) > np.log(len(s)),
-            "may weigh only as much as all others together",
-        ),
-        "a lead of log n and 3": (
-            lambda s, j: margin(s, j) > np.log(len(s)) + 3,
-            "a lead that grows with log(n), as if",
-        ),
-        "a lead of log 99 (n - 1)": (
-            lambda s, j: margin(s, j) >= np.log(99 * (len(s) - 1)),
-            "and only 1 within 20 of it",
-        ),
-        "a lead of 2 log n": (
-            lambda s, j: margin(s, j) > 2 * np.log(len(s)),
-            "as if all other keys scored as high as the best of them",
-        ),
-        "to base two": (
-            lambda scores, j: softmax(scores * np.log(2))[j] > 0.99,
-            "and 2,000 others, all of them 0, the weight on key j is 0.9999, and you said False",
-        ),
-        "more than an equal share": (
-            lambda s, j: softmax(s)[j] > 1 / len(s),
-            "it asks only for more than an equal share of the weight: ",
-        ),
-        "more than half": (lambda s, j: softmax(s)[j] > 0.5, "more than half of the weight"),
-        "exactly one": (
-            lambda s, j: softmax(s)[j] == 1,
-            "it asks for a weight of exactly 1, which only rounding can give: ",
-        ),
-        "equal to the largest": (
-            lambda s, j: s[j] == max(s),
-            "it says yes to every score that no other one exceeds: ",
-        ),
-        "two margins": (
-            lambda s, j: margin(s, j) > (9 if len(s) < 50_000 else 10),
-            "and you said True",
-        ),
-        "ignores j": (lambda s, j: softmax(s)[0] > 0.99, "first score"),
-        "overflow": (
-            lambda s, j: naive(np.ones(1), s[:, None])[j] > 0.99,
-            "a large score overflows",
-        ),
-        "always": (lambda s, j: True, "yes every time"),
-        "never": (lambda s, j: False, "no every time"),
-        "a weight": (lambda s, j: softmax(s)[j], "True or False"),
-        "a word": (lambda s, j: "yes", "the text 'yes', where True or False"),
-    },
-    "1.4": {
-        "along the key, short (002-2)": (along(0.1), "right direction"),
-        "along the key (002-2)": (along(1e3), "alignment alone"),
-        "unscaled dual": (dual(1), "0.48 at n = 4, because its score leads by only 1: multiply"),
-        "long enough for eight keys": (
-            dual(7),
-            "at n = 100, because its score leads by only 7: multiply",
-        ),
-        "nearly long enough for a hundred": (dual(9), "key j is 0.988 at n = 100"),
-        "a ridge": (
-            lambda keys, j: (
-                20
-                * keys.T
-                @ np.linalg.solve(keys @ keys.T + 1e-3 * np.eye(len(keys)), np.eye(len(keys))[j])
-            ),
-            "at n = 6, because its score leads by only",
-        ),
-        "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
-        "exactly 99%, whatever n": (
-            lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),
-            "an infinity in the query for n = 1, j = 0",
-        ),
-        "signs, enormous": (
-            lambda keys, j: np.sign(keys[j]) * 1.7e308,
-            "overflow, and attention would return nan",
-        ),
-        "zero": (lambda keys, j: 0 * keys[j], "query is zero"),
-        "one-hot of n": (lambda keys, j: 50 * np.eye(len(keys))[j], "shape"),
-        "infinite": (lambda keys, j: keys[j] * np.inf, "infinity"),
-        "key 0 always": (lambda keys, j: dual(20)(keys, 0), "so the weight on key j"),
-        "away from the mean key": (
-            lambda keys, j: 100 * (keys[j] - keys.mean(0)),
-            "so the weight on key j",
-        ),
-    },
-    "1.5": {
-        "one rival": (bound(lambda gap, n: np.exp(-gap)), "one rival"),
-        "not tight": (lambda gap, n, D: (n - 1) * np.exp(-gap) * D, "denominator"),
-        "no diameter": (
-            lambda gap, n, D: bound(lambda g, n: (n - 1) * np.exp(-g))(gap, n, 1),
-            "diameter is missing",
-        ),
-        "the weight itself": (
-            lambda gap, n, D: D / (1 + (n - 1) * np.exp(-gap)),
-            "the weight on v_j",
-        ),
-        "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "among its own rivals"),
-        "no gap": (lambda gap, n, D: D * (n - 1) / n, "a bound, but not the tight one"),
-        "too small": (lambda gap, n, D: D * np.exp(-gap) / n, "too small to be a bound"),
-        "values in random directions": (
-            lambda gap, n, D: D * np.sqrt(n - 1) / (np.exp(gap) + n - 1),
-            "can be as far as 1.373 from v_j, and your bound is 0.4576",
-        ),
-        "a string": (lambda gap, n, D: "small", "text came back for the bound"),
-    },
-    "1.6": {
-        "no sqrt(d) (003-4)": (sharp(lambda d: 1), "not taken into account"),
-        "d for sqrt(d)": (sharp(lambda d: d), "divided by sqrt(d)"),
-        "one rival": (sharp(inside=lambda n, e: (1 - e) / e), "one rival"),
-        "n for n - 1": (sharp(inside=lambda n, e: n * (1 - e) / e), "among its own rivals"),
-        "not the smallest": (sharp(inside=lambda n, e: n / e), "larger than it need be: 0.892%"),
-        "too small": (
-            sharp(inside=lambda n, e: n - 1),
-            "is too small: 50% of the weight stays on the other keys, and 1% may",
-        ),
-        "epsilon for 1 - epsilon": (
-            sharp(inside=lambda n, e: (n - 1) / e),
-            "and not of the weight on key j: at n = 10, d = 64, epsilon = 0.01",
-        ),
-        "nan": (lambda n, d, e: np.log(-1.0), "nan"),
-    },
-}
 
 
 def scores_are(test):
@@ -459,94 +112,334 @@ def num_near(scores, j):
     return np.count_nonzero(others > others.max() - 20)
 
 
-REGIMES = {
-    "1.1": {
-        "attention_weights": {
-            "large scores of both signs": scores_are(lambda s: s.min() < -2000 and s.max() > 2000),
-            "large negative scores alone": scores_are(lambda s: s.max() < -900),
-            "large positive scores alone": scores_are(lambda s: s.min() > 900),
-            "large scores that differ by little": scores_are(
-                lambda s: abs(s).min() > 900 and 0 < np.ptp(s) < 13
-            ),
-            "a weight far below rounding, but not zero": scores_are(lambda s: 20 < np.ptp(s) < 200),
-            "a tie": scores_are(lambda s: len(s) > 1 and np.ptp(s) < 1e-9),
-            "one key": lambda query, keys, *scale: len(keys) == 1,
-            "more keys than dimensions": lambda query, keys, *scale: len(keys) > len(query),
-            "fewer keys than dimensions": lambda query, keys, *scale: len(keys) < len(query),
-            "a scale below 1": lambda query, keys, scale=1.0: scale < 1,
-            "a scale above 1": lambda query, keys, scale=1.0: scale > 1,
-            "no scale": lambda query, keys, *scale: not scale,
-        },
+RIGHT = {}
+WRONG = {}
+REGIMES = {}
+
+RIGHT["1.1"] = {
+    "log-sum-exp": (log_sum_exp,),
+    "one over a sum of ratios": (pairwise,),
+    "plain Python lists": (by_hand,),
+    "the kernel, a column": (
+        lambda q, k, scale=1.0: attend(q[None], k, np.eye(len(k)), scale=scale)[1].T,
+    ),
+    **right("1.1"),
+}
+WRONG["1.1"] = {
+    "no exponential": (lambda q, k, scale=1.0: (k @ q) / (k @ q).sum(), "negative"),
+    "not normalised": (weights_with(" / powers.sum()", ""), "sum to"),
+    "overflow": (naive, "and 10000: an exponential overflowed"),
+    "the largest size taken away": (
+        weights_with("scores.max()", "np.abs(scores).max()"),
+        "for scores between -10000 and",
+    ),
+    "the mean taken away": (
+        weights_with("scores.max()", "scores.mean()"),
+        "and 10000: an exponential overflowed, or all of them vanished",
+    ),
+    "a billionth added": (
+        weights_with("scores.max())", "scores.max()) + 1e-9"),
+        "a small number is added to every exponential, or the scores are cut off: at scale = 1 two "
+        "scaled scores differ by 61.6, but the logarithm of the ratio of their weights is 20",
+    ),
+    "a hundred-thousandth added": (
+        weights_with("scores.max())", "scores.max()) + 1e-5"),
+        "differ by 3.2522, but the logarithm of the ratio of their weights is 3.2519",
+    ),
+    "cut off at fifty": (
+        weights_with("scores - scores.max()", "np.maximum(scores - scores.max(), -50)"),
+        "or the scores are cut off: at scale = 1 two scaled scores differ by 61.6, but the logarithm of "
+        "the ratio of their weights is 50",
+    ),
+    "small weights left out": (
+        lambda q, k, scale=1.0: left_out_below(1e-3, softmax(scale * k @ q)),
+        "differ by 8.13, but the smaller one of their weights is 0",
+    ),
+    "overflow patched": (
+        lambda q, k, scale=1.0: np.nan_to_num(naive(q, k, scale)),
+        "at scores of size 10000",
+    ),
+    "a warning": (right_but_noisy, "warns"),
+    "scale ignored": (weights_with("scale * ", ""), "ignored"),
+    "divided by scale": (weights_with("scale *", "1 / scale *"), "divided by `scale`"),
+    "scaled by sqrt(d) as well": (
+        weights_with("keys @ query", "keys @ query / np.sqrt(len(query))"),
+        "1/sqrt(d)",
+    ),
+    "sign": (weights_with("scale *", "-scale *"), "smallest score wins"),
+    "hard maximum": (
+        lambda q, k, scale=1.0: np.eye(len(k))[(scale * k @ q).argmax()],
+        "hard maximum",
+    ),
+    "uniform": (lambda q, k, scale=1.0: np.full(len(k), 1 / len(k)), "same weight"),
+    "base two": (
+        weights_with("np.exp(", "np.exp2("),
+        "the logarithm of the ratio of their weights is 2.25",
+    ),
+    "transposed": (weights_with("keys @", "keys.T @"), "ValueError"),
+    "clipped": (
+        weights_with("scale * keys @ query", "np.clip(scale * keys @ query, -700, 700)"),
+        "but the logarithm of the ratio of their weights is 0",
+    ),
+    "another default": (weights_with("scale=1.0", "scale=0.5"), "left out"),
+    "one number": (lambda q, k, scale=1.0: 1.0, "one number came back"),
+    **wrong("1.1"),
+}
+REGIMES["1.1"] = {
+    "attention_weights": {
+        "large scores of both signs": scores_are(lambda s: s.min() < -2000 and s.max() > 2000),
+        "large negative scores alone": scores_are(lambda s: s.max() < -900),
+        "large positive scores alone": scores_are(lambda s: s.min() > 900),
+        "large scores that differ by little": scores_are(
+            lambda s: abs(s).min() > 900 and 0 < np.ptp(s) < 13
+        ),
+        "a weight far below rounding, but not zero": scores_are(lambda s: 20 < np.ptp(s) < 200),
+        "a tie": scores_are(lambda s: len(s) > 1 and np.ptp(s) < 1e-9),
+        "one key": lambda query, keys, *scale: len(keys) == 1,
+        "more keys than dimensions": lambda query, keys, *scale: len(keys) > len(query),
+        "fewer keys than dimensions": lambda query, keys, *scale: len(keys) < len(query),
+        "a scale below 1": lambda query, keys, scale=1.0: scale < 1,
+        "a scale above 1": lambda query, keys, scale=1.0: scale > 1,
+        "no scale": lambda query, keys, *scale: not scale,
     },
-    "1.3": {
-        "copies": {
-            "two keys": lambda scores, j: len(scores) == 2,
-            "a hundred thousand keys": lambda scores, j: len(scores) > 1e5,
-            "a weight above one half that is no copy": weight_in(0.5, 0.8),
-            "a lead above log n that is no copy": lambda scores, j: (
-                margin(scores, j) > np.log(len(scores)) and softmax(scores)[j] < 0.8
-            ),
-            "a copy with one near rival among many far ones": lambda scores, j: (
-                num_near(scores, j) == 1
-                and softmax(scores)[j] > 0.99
-                and margin(scores, j) < np.log(len(scores)) + 3
-            ),
-            "no copy with one near rival among many far ones": lambda scores, j: (
-                len(scores) > 30 and num_near(scores, j) == 1 and softmax(scores)[j] < 0.8
-            ),
-            "a tie for the first place": lambda scores, j: margin(scores, j) == 0,
-            "negative scores alone, copied": lambda scores, j: (
-                scores.max() < 0 and softmax(scores)[j] > 0.99
-            ),
-            "large positive scores alone": lambda scores, j: scores.min() > 900,
-            "large negative scores alone, copied": lambda scores, j: (
-                scores.max() < -900 and 0.99 < softmax(scores)[j] < 1
-            ),
-            "a weight that is rounded to 1": lambda scores, j: softmax(scores)[j] == 1,
-            "a large lead and a weight below 1": lambda scores, j: (
-                margin(scores, j) > 20 and softmax(scores)[j] < 1
-            ),
-            "the first key": lambda scores, j: j == 0,
-            "the last key": lambda scores, j: j == len(scores) - 1,
-        },
+}
+
+RIGHT["1.2"] = right("1.2")
+WRONG["1.2"] = wrong("1.2")
+
+RIGHT["1.3"] = {
+    "softmax above .99": (lambda scores, j: softmax(scores)[j] >= 0.99,),
+    "sum of exponentials": (lambda scores, j: np.exp(scores - scores[j]).sum() < 1.05,),
+    "zero or one": (lambda scores, j: int(softmax(scores)[j] > 0.9),),
+    "a lead over all others together": (
+        lambda s, j: s[j] - np.logaddexp.reduce(np.delete(s, j)) > np.log(99),
+    ),
+    "a threshold of 0.85": (lambda s, j: softmax(s)[j] > 0.85,),
+    "the logarithm of the weight": (
+        lambda scores, j: scores[j] - np.logaddexp.reduce(scores) > -0.01,
+    ),
+}
+WRONG["1.3"] = {
+    "largest score": (lambda s, j: s.argmax() == j, "largest"),
+    "ratio (000-1)": (lambda s, j: s[j] > 5 * np.delete(s, j).max() > 0, "ratio"),
+    "others opposed (004-1)": (lambda s, j: np.delete(s, j).max() < 0 < s[j], "be negative"),
+    "positive and largest (003-1)": (lambda s, j: s[j] == s.max() > 0, "be positive"),
+    "margin that ignores n": (lambda s, j: margin(s, j) >= 4.5, "how many rivals"),
+    "a margin of 7": (lambda s, j: margin(s, j) > 7, "10,000 others, all of them 0,"),
+    "a margin of 10": (
+        lambda s, j: margin(s, j) >= 10,
+        "the weight on key j is 0.9999, and you said False",
+    ),
+    "a lead of log n": (
+        lambda s, j: margin(s, j) > np.log(len(s)),
+        "may weigh only as much as all others together",
+    ),
+    "a lead of log n and 3": (
+        lambda s, j: margin(s, j) > np.log(len(s)) + 3,
+        "a lead that grows with log(n), as if",
+    ),
+    "a lead of log 99 (n - 1)": (
+        lambda s, j: margin(s, j) >= np.log(99 * (len(s) - 1)),
+        "and only 1 within 20 of it",
+    ),
+    "a lead of 2 log n": (
+        lambda s, j: margin(s, j) > 2 * np.log(len(s)),
+        "as if all other keys scored as high as the best of them",
+    ),
+    "to base two": (
+        lambda scores, j: softmax(scores * np.log(2))[j] > 0.99,
+        "and 2,000 others, all of them 0, the weight on key j is 0.9999, and you said False",
+    ),
+    "more than an equal share": (
+        lambda s, j: softmax(s)[j] > 1 / len(s),
+        "it asks only for more than an equal share of the weight: ",
+    ),
+    "more than half": (lambda s, j: softmax(s)[j] > 0.5, "more than half of the weight"),
+    "exactly one": (
+        lambda s, j: softmax(s)[j] == 1,
+        "it asks for a weight of exactly 1, which only rounding can give: ",
+    ),
+    "equal to the largest": (
+        lambda s, j: s[j] == max(s),
+        "it says yes to every score that no other one exceeds: ",
+    ),
+    "two margins": (
+        lambda s, j: margin(s, j) > (9 if len(s) < 50_000 else 10),
+        "and you said True",
+    ),
+    "ignores j": (lambda s, j: softmax(s)[0] > 0.99, "first score"),
+    "overflow": (lambda s, j: naive(np.ones(1), s[:, None])[j] > 0.99, "a large score overflows"),
+    "always": (lambda s, j: True, "yes every time"),
+    "never": (lambda s, j: False, "no every time"),
+    "a weight": (lambda s, j: softmax(s)[j], "True or False"),
+    "a word": (lambda s, j: "yes", "the text 'yes', where True or False"),
+}
+REGIMES["1.3"] = {
+    "copies": {
+        "two keys": lambda scores, j: len(scores) == 2,
+        "ten thousand keys": lambda scores, j: len(scores) > 1e4,
+        "a weight above one half that is no copy": weight_in(0.5, 0.8),
+        "a lead above log n that is no copy": lambda scores, j: (
+            margin(scores, j) > np.log(len(scores)) and softmax(scores)[j] < 0.8
+        ),
+        "a copy with one near rival among many far ones": lambda scores, j: (
+            num_near(scores, j) == 1
+            and softmax(scores)[j] > 0.99
+            and margin(scores, j) < np.log(len(scores)) + 3
+        ),
+        "no copy with one near rival among many far ones": lambda scores, j: (
+            len(scores) > 30 and num_near(scores, j) == 1 and softmax(scores)[j] < 0.8
+        ),
+        "a tie for the first place": lambda scores, j: margin(scores, j) == 0,
+        "negative scores alone, copied": lambda scores, j: (
+            scores.max() < 0 and softmax(scores)[j] > 0.99
+        ),
+        "large positive scores alone": lambda scores, j: scores.min() > 900,
+        "large negative scores alone, copied": lambda scores, j: (
+            scores.max() < -900 and 0.99 < softmax(scores)[j] < 1
+        ),
+        "a weight that is rounded to 1": lambda scores, j: softmax(scores)[j] == 1,
+        "a large lead and a weight below 1": lambda scores, j: (
+            margin(scores, j) > 20 and softmax(scores)[j] < 1
+        ),
+        "the first key": lambda scores, j: j == 0,
+        "the last key": lambda scores, j: j == len(scores) - 1,
     },
-    "1.4": {
-        "copy_query": {
-            "one key": lambda keys, j: len(keys) == 1,
-            "as many keys as dimensions": lambda keys, j: len(keys) == keys.shape[1],
-            "fewer keys than dimensions": lambda keys, j: 1 < len(keys) < keys.shape[1],
-            "many keys": lambda keys, j: len(keys) >= 100,
-            "a key that leans on key j and is longer": lambda keys, j: (
-                (keys @ keys[j]).max() > 2 * keys[j] @ keys[j]
-            ),
-            "a key that points away from key j": lambda keys, j: (
-                (keys @ keys[j]).min() < -2 * keys[j] @ keys[j]
-            ),
-            "short keys": lambda keys, j: np.linalg.norm(keys, axis=1).max() < 0.1,
-            "long keys": lambda keys, j: np.linalg.norm(keys, axis=1).min() > 50,
-            "keys of very unequal length": lambda keys, j: (
-                np.ptp(np.log(np.linalg.norm(keys, axis=1))) > np.log(8)
-            ),
-        },
+}
+
+RIGHT["1.4"] = {
+    "dual basis": (dual(20),),
+    "very large": (dual(1e12),),
+    "exactly 99%": (lambda keys, j: dual(np.log(99 * max(len(keys) - 1, 1)))(keys, j),),
+    "perpendicular part": (perpendicular,),
+    "Gram matrix, as a column": (lambda keys, j: gram(keys, j)[:, None],),
+    "all scores shifted": (
+        lambda keys, j: np.linalg.pinv(keys) @ (15 * np.eye(len(keys))[j] + 3.0),
+    ),
+    "step by step uphill": (uphill,),
+    "a list": (lambda keys, j: list(gram(keys, j)),),
+}
+WRONG["1.4"] = {
+    "along the key, short (002-2)": (along(0.1), "right direction"),
+    "along the key (002-2)": (along(1e3), "alignment alone"),
+    "unscaled dual": (dual(1), "0.48 at n = 4, because its score leads by only 1: multiply"),
+    "long enough for eight keys": (
+        dual(7),
+        "at n = 100, because its score leads by only 7: multiply",
+    ),
+    "nearly long enough for a hundred": (dual(9), "key j is 0.988 at n = 100"),
+    "a ridge": (
+        lambda keys, j: (
+            20
+            * keys.T
+            @ np.linalg.solve(keys @ keys.T + 1e-3 * np.eye(len(keys)), np.eye(len(keys))[j])
+        ),
+        "at n = 6, because its score leads by only",
+    ),
+    "the wrong way": (lambda keys, j: -dual(20)(keys, j), "so the weight on key j"),
+    "exactly 99%, whatever n": (
+        lambda keys, j: dual(np.log(np.float64(99 * (len(keys) - 1))))(keys, j),
+        "an infinity in the query for n = 1, j = 0",
+    ),
+    "signs, enormous": (
+        lambda keys, j: np.sign(keys[j]) * 1.7e308,
+        "overflow, and attention would return nan",
+    ),
+    "zero": (lambda keys, j: 0 * keys[j], "query is zero"),
+    "one-hot of n": (lambda keys, j: 50 * np.eye(len(keys))[j], "shape"),
+    "infinite": (lambda keys, j: keys[j] * np.inf, "infinity"),
+    "key 0 always": (lambda keys, j: dual(20)(keys, 0), "so the weight on key j"),
+    "away from the mean key": (
+        lambda keys, j: 100 * (keys[j] - keys.mean(0)),
+        "so the weight on key j",
+    ),
+}
+REGIMES["1.4"] = {
+    "copy_query": {
+        "one key": lambda keys, j: len(keys) == 1,
+        "as many keys as dimensions": lambda keys, j: len(keys) == keys.shape[1],
+        "fewer keys than dimensions": lambda keys, j: 1 < len(keys) < keys.shape[1],
+        "many keys": lambda keys, j: len(keys) >= 100,
+        "a key that leans on key j and is longer": lambda keys, j: (
+            (keys @ keys[j]).max() > 2 * keys[j] @ keys[j]
+        ),
+        "a key that points away from key j": lambda keys, j: (
+            (keys @ keys[j]).min() < -2 * keys[j] @ keys[j]
+        ),
+        "short keys": lambda keys, j: np.linalg.norm(keys, axis=1).max() < 0.1,
+        "long keys": lambda keys, j: np.linalg.norm(keys, axis=1).min() > 50,
+        "keys of very unequal length": lambda keys, j: (
+            np.ptp(np.log(np.linalg.norm(keys, axis=1))) > np.log(8)
+        ),
     },
-    "1.5": {
-        "copy_error_bound": {
-            "no gap": lambda gap, n, diameter: gap == 0,
-            "a large gap": lambda gap, n, diameter: gap > 20,
-            "one rival": lambda gap, n, diameter: n == 2,
-            "many rivals": lambda gap, n, diameter: n >= 100_000,
-            "a small diameter": lambda gap, n, diameter: diameter < 1,
-            "a large diameter": lambda gap, n, diameter: diameter > 100,
-        },
+}
+
+RIGHT["1.5"] = {
+    "through the weight": (lambda gap, n, D: D * (1 - 1 / (1 + (n - 1) * np.exp(-gap))),),
+    "multiplied by exp(gap)": (lambda gap, n, D: D * (n - 1) / (np.exp(gap) + n - 1),),
+    "by softmax": (lambda gap, n, D: D * softmax(np.r_[gap, [0.0] * (n - 1)])[1:].sum(),),
+}
+WRONG["1.5"] = {
+    "one rival": (bound(lambda gap, n: np.exp(-gap)), "one rival"),
+    "not tight": (lambda gap, n, D: (n - 1) * np.exp(-gap) * D, "denominator"),
+    "no diameter": (
+        lambda gap, n, D: bound(lambda g, n: (n - 1) * np.exp(-g))(gap, n, 1),
+        "diameter is missing",
+    ),
+    "the weight itself": (lambda gap, n, D: D / (1 + (n - 1) * np.exp(-gap)), "the weight on v_j"),
+    "n for n - 1": (bound(lambda gap, n: n * np.exp(-gap)), "among its own rivals"),
+    "no gap": (lambda gap, n, D: D * (n - 1) / n, "a bound, but not the tight one"),
+    "too small": (lambda gap, n, D: D * np.exp(-gap) / n, "too small to be a bound"),
+    "values in random directions": (
+        lambda gap, n, D: D * np.sqrt(n - 1) / (np.exp(gap) + n - 1),
+        "can be as far as 1.373 from v_j, and your bound is 0.4576",
+    ),
+    "a string": (lambda gap, n, D: "small", "text came back for the bound"),
+}
+REGIMES["1.5"] = {
+    "copy_error_bound": {
+        "no gap": lambda gap, n, diameter: gap == 0,
+        "a large gap": lambda gap, n, diameter: gap > 20,
+        "one rival": lambda gap, n, diameter: n == 2,
+        "many rivals": lambda gap, n, diameter: n >= 100_000,
+        "a small diameter": lambda gap, n, diameter: diameter < 1,
+        "a large diameter": lambda gap, n, diameter: diameter > 100,
     },
-    "1.6": {
-        "copy_sharpness": {
-            "two keys": lambda n, d, epsilon: n == 2,
-            "as many keys as dimensions": lambda n, d, epsilon: n == d,
-            "many keys": lambda n, d, epsilon: n >= 1000,
-            "a tiny epsilon": lambda n, d, epsilon: epsilon < 1e-8,
-            "an epsilon above one half": lambda n, d, epsilon: epsilon > 0.5,
-            "an epsilon near (n - 1) / n": lambda n, d, epsilon: epsilon > 0.85 * (n - 1) / n,
-        },
+}
+
+RIGHT["1.6"] = {
+    "logit": (lambda n, d, e: np.sqrt(d) * (np.log(n - 1) + np.log1p(-e) - np.log(e)),),
+    "an array of one": (lambda n, d, e: np.array([sharp()(n, d, e)]),),
+    "halving an interval": (
+        lambda n, d, e: halve(lambda c: softmax(np.r_[c / d**0.5, np.zeros(n - 1)])[1:].sum() - e),
+    ),
+    "refuses more orthonormal keys than dimensions": (
+        lambda n, d, e: sharp()(n, d, e) if n <= d else 1 / 0,
+    ),
+}
+WRONG["1.6"] = {
+    "no sqrt(d) (003-4)": (sharp(lambda d: 1), "not taken into account"),
+    "d for sqrt(d)": (sharp(lambda d: d), "divided by sqrt(d)"),
+    "one rival": (sharp(inside=lambda n, e: (1 - e) / e), "one rival"),
+    "n for n - 1": (sharp(inside=lambda n, e: n * (1 - e) / e), "among its own rivals"),
+    "not the smallest": (sharp(inside=lambda n, e: n / e), "larger than it need be: 0.892%"),
+    "too small": (
+        sharp(inside=lambda n, e: n - 1),
+        "is too small: 50% of the weight stays on the other keys, and 1% may",
+    ),
+    "epsilon for 1 - epsilon": (
+        sharp(inside=lambda n, e: (n - 1) / e),
+        "and not of the weight on key j: at n = 10, d = 64, epsilon = 0.01",
+    ),
+    "nan": (lambda n, d, e: np.log(-1.0), "nan"),
+}
+REGIMES["1.6"] = {
+    "copy_sharpness": {
+        "two keys": lambda n, d, epsilon: n == 2,
+        "as many keys as dimensions": lambda n, d, epsilon: n == d,
+        "many keys": lambda n, d, epsilon: n >= 1000,
+        "a tiny epsilon": lambda n, d, epsilon: epsilon < 1e-8,
+        "an epsilon above one half": lambda n, d, epsilon: epsilon > 0.5,
+        "an epsilon near (n - 1) / n": lambda n, d, epsilon: epsilon > 0.85 * (n - 1) / n,
     },
 }

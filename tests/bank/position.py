@@ -1,27 +1,22 @@
 """Right and wrong answers to 11.1-11.7, each wrong one with a fragment of the message it must get."""
 
 import math
+from functools import partial
 from itertools import permutations
 
 import numpy as np
 import sympy as sp
 
 from attn_course import derive
+from bank import edited
 
 SOURCE = np.random.default_rng(11)
-
+# Helpers such as tester("a", "b") are edits: the right answer above them, with b in place of a.
+RIGHT = {}
+WRONG = {}
+REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 # 11.1
-
-
-def commutes(orders, limit=1e-6):
-    """A tester that tries these permutations of T tokens."""
-
-    def is_equivariant(layer, x):
-        y = layer(x)
-        return all(np.allclose(layer(x[p]), y[p], rtol=0, atol=limit) for p in orders(len(x)))
-
-    return is_equivariant
 
 
 def random_orders(T):
@@ -37,39 +32,21 @@ def neighbour_swaps(T):
     return swaps
 
 
-def swap_and_roll(T):
-    return [neighbour_swaps(T)[0], np.roll(np.arange(T), 1)]
+close = partial(np.allclose, rtol=0, atol=1e-6)
 
 
-def all_orders(T):
-    return [list(order) for order in permutations(range(T))]
+def is_equivariant(layer, x):
+    T, y = len(x), layer(x)
+    return all(close(layer(x[p]), y[p]) for p in random_orders(T))
 
 
-def tries_own_input(layer, x):
-    own = np.random.default_rng(5).normal(size=x.shape)
-    return commutes(neighbour_swaps)(layer, own)
+tester = partial(edited, is_equivariant)
+tries = partial(tester, "random_orders(T)")
 
 
 def by_matrices(layer, x):
     matrices = [np.eye(len(x))[order] for order in random_orders(len(x))]
     return bool(max(np.abs(layer(P @ x) - P @ layer(x)).max() for P in matrices) < 1e-9)
-
-
-def reversal(T):
-    return [np.arange(T)[::-1]]
-
-
-def rolls(T):
-    return [np.roll(np.arange(T), k) for k in range(T)]
-
-
-def compare(test):
-    """A tester that compares layer and x in its own way under 20 random permutations."""
-
-    def is_equivariant(layer, x):
-        return bool(all(test(layer, x, p) for p in random_orders(len(x))))
-
-    return is_equivariant
 
 
 def reads_closure(layer, x):
@@ -79,15 +56,54 @@ def reads_closure(layer, x):
     return not names & {"mask", "positions", "mixture", "order"}
 
 
-def own_inputs(layer, x):
-    own = np.random.default_rng().normal(size=x.shape)
-    return all(np.allclose(layer(own[p]), layer(own)[p]) for p in random_orders(len(x)))
-
-
-def permutes_features(layer, x):
-    orders = [SOURCE.permutation(x.shape[1]) for _ in range(20)]
-    return all(np.allclose(layer(x[:, p]), layer(x)[:, p]) for p in orders)
-
+RIGHT["11.1"] = {
+    "random permutations": is_equivariant,
+    "swaps of neighbours": tries("neighbour_swaps(T)"),
+    "a swap and a roll": tries("[neighbour_swaps(T)[0], np.roll(np.arange(T), 1)]"),
+    "all permutations": lambda layer, x: all(
+        np.allclose(layer(x[list(p)]), layer(x)[list(p)]) for p in permutations(range(len(x)))
+    ),
+    "matrices": by_matrices,
+    "a tolerance of 1e-4": tester("y[p]", "y[p], atol=1e-4"),
+    "an input of its own": tries(
+        "neighbour_swaps(T)", "T, y", "x = np.random.default_rng(5).normal(size=x.shape)\n    T, y"
+    ),
+}
+WRONG["11.1"] = {
+    "equal to the last bit": (tester("close", "np.array_equal"), "agree up to rounding"),
+    "reversal only": (tries("[range(T)[::-1]]"), "ring commutes with the permutations you tried"),
+    "rolls only": (tries("[np.roll(np.arange(T), k) for k in range(T)]"), "ring commutes with"),
+    "one swap": (
+        tries("neighbour_swaps(T)[:1]"),
+        "is not enough: some layers commute with it, such as pairs",
+    ),
+    "invariance": (tester("y[p]", "y"), "that is invariance"),
+    "applied twice": (tester("layer(x[p]), y[p]", "layer(x[p])[p], y"), "applied twice"),
+    "exact": (
+        tester("close(layer(x[p]), y[p])", "(layer(x[p]) == y[p]).all()"),
+        "compare with a tolerance",
+    ),
+    "another swap": (tries("neighbour_swaps(T)[1:2]"), "since some layers commute with it"),
+    "tolerance 0.1": (tester("y[p]", "y[p], atol=0.1"), "too coarse"),
+    "sums": (tester("layer(x[p]), y[p]", "layer(x[p]).sum(0), y.sum(0)"), "equal sums"),
+    "features": (tester("len(x)", "x.shape[1]", "[p]", "[:, p]"), "permute the tokens, axis 0"),
+    "the closure read, the layer never called": (reads_closure, "you say yes every time"),
+    "inputs of its own at every run": (
+        tester("T, y", "x = np.random.default_rng().normal(size=x.shape)\n    T, y"),
+        "that are not x in another order",
+    ),
+    "another shape": (lambda layer, x: layer(x.T) is None, "was given an array of shape (5, "),
+    "always": (lambda layer, x: True, "yes every time: for"),
+    "never": (lambda layer, x: False, "no every time"),
+}
+REGIMES["11.1"] = {
+    "is_equivariant": {
+        "four tokens": lambda x, inputs, outputs: len(x) == 4,
+        "five tokens": lambda x, inputs, outputs: len(x) == 5,
+        "a layer that changes nothing": lambda x, inputs, outputs: np.array_equal(outputs[0], x),
+        "small outputs": lambda x, inputs, outputs: np.abs(outputs).max() < 0.01,
+    },
+}
 
 # 11.2
 
@@ -103,6 +119,37 @@ def pairs(**changed):
     return PAIRS | {name.replace("_", " "): pair for name, pair in changed.items()}
 
 
+RIGHT["11.2"] = {
+    "doubled": pairs(unmasked=((0, 1), (0, 1, 0, 1))),
+    "proportions": pairs(one_layer=((0, 1), (0, 0, 1, 1))),
+    "other constants": pairs(any_depth=((5, 5), (5, 5, 5, 5, 5))),
+    "lists and arrays": pairs(unmasked=[[4, 4, 2], np.array([4, 2, 4])]),
+}
+WRONG["11.2"] = {
+    "twice the same": (pairs(unmasked=((0, 1), (0, 1))), "same sequence twice"),
+    "another token": (pairs(unmasked=((0, 1, 2), (0, 1, 3))), "is not in the other"),
+    "other counts": (pairs(unmasked=((0, 1, 1), (0, 0, 1))), "proportions differ: token 0"),
+    "other counts, one layer": (
+        pairs(one_layer=((0, 1, 1), (0, 0, 1))),
+        '"one layer": proportions differ',
+    ),
+    "another last token": (pairs(one_layer=((0, 1, 2), (0, 2, 1))), "the last token differs"),
+    "constants for one layer": (pairs(one_layer=((3,), (3, 3))), "two layers cannot"),
+    "swapped prefix at any depth": (
+        pairs(any_depth=((0, 1, 2), (1, 0, 2))),
+        "different lengths are asked for",
+    ),
+    "aabb at any depth": (pairs(any_depth=((0, 1), (0, 0, 1, 1))), "two layers tell them apart"),
+    "swapped and doubled prefix at any depth": (
+        pairs(any_depth=((0, 1, 2), (1, 1, 0, 0, 2, 2))),
+        '"any depth": two layers tell them apart',
+    ),
+    "not a pair": (pairs(unmasked=(0, 1, 2)), "a pair of sequences"),
+    "no such token": (pairs(unmasked=((0, 7), (7, 0))), "whole numbers 0 to 5"),
+    "one missing": (pairs(any_depth=None), 'no pair for "any depth"'),
+    "a list": ([1, 2], "a dictionary is expected"),
+}
+
 # 11.3
 
 
@@ -110,20 +157,20 @@ def thetas(d, base):
     return base ** (-np.arange(0, d, 2) / d)
 
 
-def angles(positions, d, base):
-    return np.asarray(positions)[:, None] * thetas(d, base)
+def halves(positions, d, base):
+    p, rates = np.asarray(positions)[:, None], thetas(d, base)
+    return np.concatenate([np.sin(p * rates), np.cos(p * rates)], -1)
+
+
+sinusoid = partial(edited, halves)
+rates_of = partial(sinusoid, "thetas(d, base)")
+other_ladder = rates_of("base ** (-np.arange(d // 2) / max(d // 2 - 1, 1))")  # as in tensor2tensor
 
 
 def interleaved(positions, d, base):
     found = np.zeros((len(positions), d))
-    found[:, 0::2] = np.sin(angles(positions, d, base))
-    found[:, 1::2] = np.cos(angles(positions, d, base))
+    found[:, 0::2], found[:, 1::2] = np.split(halves(positions, d, base), 2, -1)
     return found
-
-
-def halves(positions, d, base):
-    a = angles(positions, d, base)
-    return np.concatenate([np.sin(a), np.cos(a)], -1)
 
 
 def single(positions, d, base):
@@ -131,28 +178,48 @@ def single(positions, d, base):
     return np.concatenate([np.cos(a), np.sin(a)], -1)
 
 
-def other_ladder(positions, d, base):
-    """As in tensor2tensor."""
-    i = np.arange(d // 2)
-    a = np.asarray(positions)[:, None] * base ** (-i / max(d // 2 - 1, 1))
-    return np.concatenate([np.sin(a), np.cos(a)], -1)
-
-
-def with_rates(rates, cosine_rates=None):
-    """An embedding with sines at these rates and cosines at those."""
-
-    def sinusoid(positions, d, base):
-        p = np.asarray(positions)[:, None]
-        cosines = rates if cosine_rates is None else cosine_rates
-        return np.concatenate([np.sin(p * rates(d, base)), np.cos(p * cosines(d, base))], -1)
-
-    return sinusoid
-
-
-def floored_angles(positions, d, base):
-    a = np.asarray(positions)[:, None] // (1 / thetas(d, base))
-    return np.concatenate([np.sin(a), np.cos(a)], -1)
-
+RIGHT["11.3"] = {
+    "by turns": interleaved,
+    "in halves": halves,
+    "cosine first, float32": single,
+    "reversed": lambda p, d, b: interleaved(p, d, b)[:, ::-1],
+    "negated": lambda p, d, b: -halves(p, d, b),
+    "from one": sinusoid("[:, None]", "[:, None] + 1"),
+    "another ladder": other_ladder,
+}
+WRONG["11.3"] = {
+    "exponent doubled": (rates_of("thetas(d, base) ** 2"), "exponent is doubled"),
+    "cosine with its own exponent": (
+        sinusoid("cos(p * rates)", "cos(p * rates * base ** (-1 / d))"),
+        "need one frequency",
+    ),
+    "both of these": (
+        rates_of("thetas(d, base) ** 2", "cos(p * rates)", "cos(p * rates * base ** (-2 / d))"),
+        "else length depends on position",
+    ),
+    "exponent halved": (rates_of("thetas(d, base) ** 0.5"), "exponent is halved"),
+    "sign of the exponent": (rates_of("1 / thetas(d, base)"), "hands should slow"),
+    "two sines": (
+        sinusoid("np.cos", "np.sin"),
+        "without its cosine a hand cannot tell forwards from backwards: inner",
+    ),
+    "sines alone": (sinusoid(", np.cos(p * rates)", ""), "d/2 columns"),
+    "arange": (sinusoid("asarray(positions)", "arange(len(positions))"), "use the given positions"),
+    "floored angles": (sinusoid("p * rates", "p // (1 / rates)"), "makes the angles integers"),
+    "precedence": (
+        rates_of("np.exp(np.arange(0, d, 2) * (-np.log(base) / d // 2))"),
+        "rounds the exponent",
+    ),
+    "base ignored": (rates_of("thetas(d, 10_000.0)"), "use the base that is given"),
+    "transposed": (sinusoid("-1)", "-1).T"), "the shape is"),
+}
+REGIMES["11.3"] = {
+    "sinusoid": {
+        "one pair": lambda positions, d, base: d == 2,
+        "another base": lambda positions, d, base: base != 10_000,
+        "positions out of order": lambda positions, d, base: (np.diff(positions) < 0).any(),
+    },
+}
 
 # 11.4
 
@@ -172,12 +239,6 @@ def least_squares(k, d):
     return np.linalg.lstsq(now, later, rcond=None)[0].T
 
 
-def by_inverse(k, d):
-    places = np.arange(0, 40 * d, 40)
-    now, later = (interleaved(p, d, 10_000.0) for p in (places, places + k))
-    return later.T @ np.linalg.inv(now.T)
-
-
 def kronecker(k, d):
     c, s = np.cos(k * thetas(d, 10_000.0)), np.sin(k * thetas(d, 10_000.0))
     return np.kron(np.diag(c), np.eye(2)) + np.kron(np.diag(s), [[0, 1], [-1, 0]])
@@ -187,6 +248,38 @@ def half_blocks(k, d):
     order = np.arange(d).reshape(-1, 2).T.ravel()
     return blocks(k, d)[np.ix_(order, order)]
 
+
+RIGHT["11.4"] = {
+    "blocks": blocks,
+    "least squares": least_squares,
+    "inverse on d positions": edited(
+        least_squares,
+        "np.arange(200)",
+        "np.arange(0, 40 * d, 40)",
+        "np.linalg.lstsq(now, later, rcond=None)[0].T",
+        "later.T @ np.linalg.inv(now.T)",
+    ),
+    "Kronecker": kronecker,
+}
+WRONG["11.4"] = {
+    "transposed": (lambda k, d: blocks(k, d).T, "it moves back"),
+    "half-split": (half_blocks, "the other layout"),
+    "k ignored": (lambda k, d: blocks(1, d), "this shifts by one"),
+    "diagonal": (lambda k, d: np.diag(interleaved([k], d, 10_000.0)[0]), "a diagonal of e(j)"),
+    "eye": (lambda k, d: np.eye(d, k=k), "shifts coordinates"),
+    "another base": (lambda k, d: blocks(k, d, 100.0), "slower ones do not"),
+    "absolute values": (lambda k, d: np.abs(blocks(k, d)), "have lost their sign"),
+    "minus lost": (edited(blocks, "-s", "s"), "a rotation needs its minus"),
+    "a vector": (lambda k, d: interleaved([k], d, 10_000.0)[0], "not a map"),
+}
+REGIMES["11.4"] = {
+    "shift_matrix": {
+        "backwards": lambda j, d: j < 0,
+        "by nothing": lambda j, d: j == 0,
+        "by several": lambda j, d: j > 1,
+        "one pair": lambda j, d: d == 2,
+    },
+}
 
 # 11.5, the chain
 
@@ -230,34 +323,19 @@ def rotate_pairs(x, positions, base):
     return out
 
 
-def from_pairs_to_halves(x, positions, base):
-    """Reads neighbours and writes halves."""
-    turned = rotate_pairs(x, positions, base)
-    return np.concatenate([turned[..., 0::2], turned[..., 1::2]], -1)
-
-
-def rotate_half(x):
+def with_twos(x, positions, base):
     d = x.shape[-1]
-    return np.concatenate([-x[..., d // 2 :], x[..., : d // 2]], -1)
-
-
-def rotate_every_two(x):
-    return np.stack([-x[..., 1::2], x[..., 0::2]], -1).reshape(x.shape)
-
-
-def turn(x, a, other):
-    """x cos + other sin, angles (T, d)."""
+    a = np.repeat(np.asarray(positions)[:, None] * thetas(d, base), 2, -1)
+    other = np.stack([-x[..., 1::2], x[..., 0::2]], -1).reshape(x.shape)
     return x * np.cos(a) + other * np.sin(a)
 
 
 def with_halves(x, positions, base):
-    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
-    return turn(x, np.concatenate([a, a], -1), rotate_half(x))
-
-
-def with_twos(x, positions, base):
-    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
-    return turn(x, np.repeat(a, 2, -1), rotate_every_two(x))
+    d = x.shape[-1]
+    a = np.asarray(positions)[:, None] * thetas(d, base)
+    a = np.concatenate([a, a], -1)
+    other = np.concatenate([-x[..., d // 2 :], x[..., : d // 2]], -1)
+    return x * np.cos(a) + other * np.sin(a)
 
 
 def halves_by_hand(x, positions, base):
@@ -282,32 +360,15 @@ def explicit(x, positions, base):
     return np.stack(rows, -2)
 
 
-def mirrored(x, positions, base):
-    return rotate_pairs(x[..., ::-1].copy(), positions, base)[..., ::-1]
-
-
 def single_rotation(x, positions, base):
     positions = np.asarray(positions, np.float32)
     return with_halves(x.astype(np.float32), positions, np.float32(base))
 
 
-def mixed_pairings(x, positions, base):
-    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
-    return turn(x, np.repeat(a, 2, -1), rotate_half(x))
-
-
-def lost_minus(x, positions, base):
-    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
-    return turn(x, np.repeat(a, 2, -1), np.abs(rotate_every_two(np.ones_like(x))) * swapped(x))
-
-
-def swapped(x):
-    return np.stack([x[..., 1::2], x[..., 0::2]], -1).reshape(x.shape)
-
-
-def cosine_only(x, positions, base):
-    a = np.asarray(positions)[:, None] * thetas(x.shape[-1], base)
-    return x * np.cos(np.repeat(a, 2, -1))
+def from_pairs_to_halves(x, positions, base):
+    """Reads neighbours and writes halves."""
+    turned = rotate_pairs(x, positions, base)
+    return np.concatenate([turned[..., 0::2], turned[..., 1::2]], -1)
 
 
 def heads_for_time(x, positions, base):
@@ -316,52 +377,134 @@ def heads_for_time(x, positions, base):
     return rotate_pairs(x.swapaxes(-2, -3), positions, base).swapaxes(-2, -3)
 
 
-def by_rates(rates):
-    def rotate(x, positions, base):
-        a = np.asarray(positions)[:, None] * rates(x.shape[-1], base)
-        return turn(x, np.repeat(a, 2, -1), rotate_every_two(x))
+rotated = partial(edited, with_twos)
+angles_by = partial(rotated, "thetas(d, base)")
 
-    return rotate
-
+RIGHT["11.5"] = {
+    "addition theorems": chain(collected, added, end),
+    "all terms first": chain(apart, collected, added, end),
+    "n for m": chain((given.subs(n, m - delta), ""), end),
+    "n for m, said so": derive((given, ""), (given.subs(n, m - delta), ""), end, where=n_is),
+    "delta first": chain(substituted, (collected[0].subs(m, n + delta), ""), end),
+    "neighbours": rotate_pairs,
+    "halves": with_halves,
+    "halves by hand": halves_by_hand,
+    "every two": with_twos,
+    "complex numbers": complex_numbers,
+    "clockwise": lambda x, p, b: rotate_pairs(x, -np.asarray(p), b),
+    "matrices": explicit,
+    "pairs reversed": lambda x, p, b: rotate_pairs(x[..., ::-1].copy(), p, b)[..., ::-1],
+    "float32": single_rotation,
+}
+WRONG["11.5"] = {
+    "chain: sign of the sine": (
+        chain(collected, (inner * sp.cos(far) - cross * sp.sin(far), ""), end),
+        "step 2 of `score`",
+    ),
+    "chain: second term dropped": (
+        chain(collected, added, (inner * sp.cos(d_turn), "")),
+        "step 3 of `score`",
+    ),
+    "chain: m + n": (
+        chain((inner * sp.cos(a + b) + cross * sp.sin(a + b), ""), end),
+        "step 1 of `score`",
+    ),
+    "chain: angle forgotten": (
+        chain(collected, (sp.sqrt((q1**2 + q2**2) * (k1**2 + k2**2)) * sp.cos(d_turn), ""), end),
+        "of `score`",
+    ),
+    "chain: q1 k1 - q2 k2": (
+        chain(((q1 * k1 - q2 * k2) * sp.cos(far) + cross * sp.sin(far), ""), end),
+        "step 1 of `score` ",
+    ),
+    "chain: q1 k2 + q2 k1": (
+        chain(collected, (inner * sp.cos(far) + (q1 * k2 + q2 * k1) * sp.sin(far), ""), end),
+        "2 of `score` ",
+    ),
+    "chain: n for m, sign of the sine": (
+        chain((given.subs(n, m - delta), ""), (end[0].subs(delta, -delta), "")),
+        "step 2 of `score` does not follow",
+    ),
+    "chain: n is left": (chain(collected, added), "still contains"),
+    "chain: jumps": (chain(end), "show at least one line between"),
+    "mixed pairings": (
+        edited(with_halves, "np.concatenate([a, a], -1)", "np.repeat(a, 2, -1)"),
+        "turned by different angles",
+    ),
+    "minus lost": (rotated("[-x[", "[x["), "one sine needs a minus"),
+    "cosine only": (rotated(" + other * np.sin(a)", ""), "half of the rotation is missing"),
+    "written as halves": (from_pairs_to_halves, "come out in another order"),
+    "from one": (
+        rotated("asarray(positions)", "add(positions, 1)"),
+        "position 0 must stay as it is",
+    ),
+    "exponent doubled": (angles_by("thetas(d, base) ** 2"), "1e-06, expected 1, 0.1"),
+    "another base": (angles_by("thetas(d, 500.0)"), "frequencies are 1, 0.2"),
+    "one angle for all": (angles_by("np.ones(d // 2)"), "frequencies are 1, 1"),
+    "adds": (lambda x, p, b: x + interleaved(p, x.shape[-1], b), "adds nothing"),
+    "arange": (
+        lambda x, p, b: rotate_pairs(x, np.arange(x.shape[-2]), b),
+        "position 1 turns no more than",
+    ),
+    "heads for time": (heads_for_time, "along the last axis but one"),
+    "columns": (lambda x, p, b: x[..., 0], "the shape of"),
+}
+REGIMES["11.5"] = {
+    "rotate": {
+        "one pair": lambda x, positions, base: x.shape[-1] == 2,
+        "another base": lambda x, positions, base: base == 100,
+        "more axes": lambda x, positions, base: x.ndim == 4,
+        "positions out of order": lambda x, positions, base: (np.diff(positions) < 0).any(),
+    },
+}
 
 # 11.6
 
 
-def back(t, turns=-1, sign=1):
-    """The query turned by `turns` r, t times as long as a key of ones."""
-
-    def look_back(r, rotate, d):
-        k = np.ones(d)
-        return sign * t * rotate(k, turns * r), k
-
-    return look_back
-
-
-def turned_key(r, rotate, d):
-    return 30 * np.ones(d), rotate(np.ones(d), r)
-
-
-def random_key(r, rotate, d):
-    k = np.random.default_rng(0).normal(size=d)
-    return 2000 * rotate(k, -r), k
-
-
-def two_coordinates(r, rotate, d):
-    k = np.zeros(d)
-    k[:2] = k[d // 2 : d // 2 + 2] = 1.0
-    return 4e4 * rotate(k, -r), k
-
-
-def one_coordinate(r, rotate, d):
-    k = np.zeros(d)
-    k[0] = 1.0
-    return 4e4 * rotate(k, -r), k
-
-
-def shared_turn(r, rotate, d):
+def look_back(r, rotate, d):
     k = np.ones(d)
-    return 40 * rotate(k, 5 - r), rotate(k, 5)
+    return 40 * rotate(k, -r), k
 
+
+back = partial(edited, look_back)
+queries = partial(back, "40 * rotate(k, -r)")
+
+RIGHT["11.6"] = {
+    "turned query": back("40", "30"),
+    "just enough": back("40", "21"),
+    "turned key": back("40 * rotate(k, -r), k", "30 * k, rotate(k, r)"),
+    "a random key": back("ones(d)", "random.default_rng(0).normal(size=d)", "40", "2000"),
+    "four coordinates": back("ones(d)", "float64(np.arange(d) % (d // 2) < 2)", "40", "4e4"),
+    "both turned": back("-r), k", "5 - r), rotate(k, 5)"),
+}
+WRONG["11.6"] = {
+    "one coordinate": (
+        back("ones(d)", "eye(d)[0]", "40", "4e4"),
+        "only coordinates that turn slowly are used",
+    ),
+    "one coordinate, turned twice": (
+        lambda r, rotate, d: (100 * np.eye(d)[0], 100 * rotate(np.eye(d)[0], r)),
+        "which ones turn fast",
+    ),
+    "too short": (back("40", "3"), "a longer query makes it sharper"),
+    "not turned": (queries("40 * k"), "it looks 0 back, where"),
+    "turned the other way": (back("-r", "r"), "ahead, which the mask hides"),
+    "minus": (back("40", "-40"), "has the lowest score of all"),
+    "twice r": (back("-r", "-2 * r"), "twice too far"),
+    "zero": (queries("0 * k"), "uniform weights"),
+    "one vector": (queries("k", "k, k", "k"), "a query and a key"),
+    "shapes": (queries("np.ones((d, d))"), "the shape of the query"),
+}
+REGIMES["11.6"] = {
+    "look_back": {
+        "the token itself": lambda r, d, pairs, base: r == 0,
+        "far back": lambda r, d, pairs, base: r > 7,
+        "neighbours": lambda r, d, pairs, base: tuple(pairs[0]) == (0, 1),
+        "halves": lambda r, d, pairs, base: tuple(pairs[0]) == (0, d // 2),
+        "the other sense": lambda r, d, pairs, base: tuple(pairs[0]) == (1, 0),
+        "slow first coordinates": lambda r, d, pairs, base: 0 in pairs[-1] and d > 2,
+    },
+}
 
 # 11.7
 
@@ -378,356 +521,45 @@ def new_base(d, base, factor):
     return base * factor ** (d / (d - 2))
 
 
-def ladders(interpolated=slowed, base=new_base):
-    """The two functions; `base` may be wrong."""
-    return interpolated, lambda d, b, s: base(d, b, s) ** -exponents(d)
+def ntk_aware(d, base, factor):
+    return new_base(d, base, factor) ** -exponents(d)
 
 
-RIGHT = {
-    "11.1": {
-        "random permutations": commutes(random_orders),
-        "swaps of neighbours": commutes(neighbour_swaps),
-        "a swap and a roll": commutes(swap_and_roll),
-        "all permutations": commutes(all_orders),
-        "matrices": by_matrices,
-        "a tolerance of 1e-4": commutes(random_orders, 1e-4),
-        "an input of its own": tries_own_input,
-    },
-    "11.2": {
-        "doubled": pairs(unmasked=((0, 1), (0, 1, 0, 1))),
-        "proportions": pairs(one_layer=((0, 1), (0, 0, 1, 1))),
-        "other constants": pairs(any_depth=((5, 5), (5, 5, 5, 5, 5))),
-        "lists and arrays": pairs(unmasked=[[4, 4, 2], np.array([4, 2, 4])]),
-    },
-    "11.3": {
-        "by turns": interleaved,
-        "in halves": halves,
-        "cosine first, float32": single,
-        "reversed": lambda p, d, b: interleaved(p, d, b)[:, ::-1],
-        "negated": lambda p, d, b: -halves(p, d, b),
-        "from one": lambda p, d, b: halves(np.asarray(p) + 1, d, b),
-        "another ladder": other_ladder,
-    },
-    "11.4": {
-        "blocks": blocks,
-        "least squares": least_squares,
-        "inverse on d positions": by_inverse,
-        "Kronecker": kronecker,
-    },
-    "11.5": {
-        "addition theorems": (chain(collected, added, end),),
-        "all terms first": (chain(apart, collected, added, end),),
-        "n for m": (chain((given.subs(n, m - delta), ""), end),),
-        "n for m, said so": (derive((given, ""), (given.subs(n, m - delta), ""), end, where=n_is),),
-        "delta first": (chain(substituted, (collected[0].subs(m, n + delta), ""), end),),
-        "neighbours": rotate_pairs,
-        "halves": with_halves,
-        "halves by hand": halves_by_hand,
-        "every two": with_twos,
-        "complex numbers": complex_numbers,
-        "clockwise": lambda x, p, b: rotate_pairs(x, -np.asarray(p), b),
-        "matrices": explicit,
-        "pairs reversed": mirrored,
-        "float32": single_rotation,
-    },
-    "11.6": {
-        "turned query": back(30),
-        "just enough": back(21),
-        "turned key": turned_key,
-        "a random key": random_key,
-        "four coordinates": two_coordinates,
-        "both turned": shared_turn,
-    },
-    "11.7": {
-        "powers": ladders(),
-        "through rates at position 1": (slowed, lambda d, b, s: new_base(d, b, s) ** -exponents(d)),
-        "a geometric ladder": (
-            slowed,
-            lambda d, b, s: np.geomspace(1, b ** -((d - 2) / d) / s, d // 2),
-        ),
-        "logarithms, as lists": (
-            lambda d, b, s: [math.exp(-e * math.log(b)) / s for e in exponents(d)],
-            lambda d, b, s: [math.exp(-e * math.log(new_base(d, b, s))) for e in exponents(d)],
-        ),
-    },
+def slowing(*edits):
+    return edited(slowed, *edits), ntk_aware
+
+
+def new_base_is(other):
+    return slowed, edited(ntk_aware, "new_base(d, base, factor)", other)
+
+
+RIGHT["11.7"] = {
+    "powers": (slowed, ntk_aware),
+    "through rates at position 1": new_base_is("(base * factor ** (d / (d - 2)))"),
+    "a geometric ladder": (slowed, lambda d, b, s: np.geomspace(1, b ** (2 / d - 1) / s, d // 2)),
+    "logarithms, as lists": (
+        lambda d, b, s: [math.exp(-e * math.log(b)) / s for e in exponents(d)],
+        lambda d, b, s: [math.exp(-e * math.log(new_base(d, b, s))) for e in exponents(d)],
+    ),
 }
-WRONG = {
-    "11.1": {
-        "equal to the last bit": (
-            compare(lambda layer, x, p: np.array_equal(layer(x[p]), layer(x)[p])),
-            "agree up to rounding",
-        ),
-        "reversal only": (commutes(reversal), "ring commutes with the permutations you tried"),
-        "rolls only": (commutes(rolls), "ring commutes with"),
-        "one swap": (
-            commutes(lambda T: neighbour_swaps(T)[:1]),
-            "is not enough: some layers commute with it, such as pairs",
-        ),
-        "invariance": (
-            compare(lambda layer, x, p: np.allclose(layer(x[p]), layer(x))),
-            "that is invariance",
-        ),
-        "applied twice": (
-            compare(lambda layer, x, p: np.allclose(layer(x[p])[p], layer(x))),
-            "applied twice",
-        ),
-        "exact": (
-            compare(lambda layer, x, p: (layer(x[p]) == layer(x)[p]).all()),
-            "compare with a tolerance",
-        ),
-        "another swap": (
-            commutes(lambda T: neighbour_swaps(T)[1:2]),
-            "since some layers commute with it",
-        ),
-        "tolerance 0.1": (commutes(random_orders, 0.1), "too coarse"),
-        "sums": (
-            compare(lambda layer, x, p: np.allclose(layer(x[p]).sum(0), layer(x).sum(0))),
-            "equal sums",
-        ),
-        "features": (permutes_features, "permute the tokens, axis 0"),
-        "the closure read, the layer never called": (reads_closure, "you say yes every time"),
-        "inputs of its own at every run": (own_inputs, "that are not x in another order"),
-        "another shape": (lambda layer, x: layer(x.T) is None, "was given an array of shape (5, "),
-        "always": (lambda layer, x: True, "yes every time: for"),
-        "never": (lambda layer, x: False, "no every time"),
-    },
-    "11.2": {
-        "twice the same": (pairs(unmasked=((0, 1), (0, 1))), "same sequence twice"),
-        "another token": (pairs(unmasked=((0, 1, 2), (0, 1, 3))), "is not in the other"),
-        "other counts": (pairs(unmasked=((0, 1, 1), (0, 0, 1))), "proportions differ: token 0"),
-        "other counts, one layer": (
-            pairs(one_layer=((0, 1, 1), (0, 0, 1))),
-            '"one layer": proportions differ',
-        ),
-        "another last token": (pairs(one_layer=((0, 1, 2), (0, 2, 1))), "the last token differs"),
-        "constants for one layer": (pairs(one_layer=((3,), (3, 3))), "two layers cannot"),
-        "swapped prefix at any depth": (
-            pairs(any_depth=((0, 1, 2), (1, 0, 2))),
-            "different lengths are asked for",
-        ),
-        "aabb at any depth": (
-            pairs(any_depth=((0, 1), (0, 0, 1, 1))),
-            "two layers tell them apart",
-        ),
-        "swapped and doubled prefix at any depth": (
-            pairs(any_depth=((0, 1, 2), (1, 1, 0, 0, 2, 2))),
-            '"any depth": two layers tell them apart',
-        ),
-        "not a pair": (pairs(unmasked=(0, 1, 2)), "a pair of sequences"),
-        "no such token": (pairs(unmasked=((0, 7), (7, 0))), "whole numbers 0 to 5"),
-        "one missing": (pairs(any_depth=None), 'no pair for "any depth"'),
-        "a list": ([1, 2], "a dictionary is expected"),
-    },
-    "11.3": {
-        "exponent doubled": (with_rates(lambda d, b: thetas(d, b) ** 2), "exponent is doubled"),
-        "cosine with its own exponent": (
-            with_rates(thetas, lambda d, b: b ** (-(np.arange(0, d, 2) + 1) / d)),
-            "need one frequency",
-        ),
-        "both of these": (
-            with_rates(
-                lambda d, b: thetas(d, b) ** 2,
-                lambda d, b: b ** (-2 * (np.arange(0, d, 2) + 1) / d),
-            ),
-            "else length depends on position",
-        ),
-        "exponent halved": (with_rates(lambda d, b: thetas(d, b) ** 0.5), "exponent is halved"),
-        "sign of the exponent": (with_rates(lambda d, b: 1 / thetas(d, b)), "hands should slow"),
-        "two sines": (
-            lambda p, d, b: np.repeat(np.sin(angles(p, d, b)), 2, -1),
-            "without its cosine a hand cannot tell forwards from backwards: inner",
-        ),
-        "sines alone": (lambda p, d, b: np.sin(angles(p, d, b)), "d/2 columns"),
-        "arange": (lambda p, d, b: halves(np.arange(len(p)), d, b), "use the given positions"),
-        "floored angles": (floored_angles, "makes the angles integers"),
-        "precedence": (
-            with_rates(lambda d, b: np.exp(np.arange(0, d, 2) * (-np.log(b) / d // 2))),
-            "rounds the exponent",
-        ),
-        "base ignored": (lambda p, d, b: halves(p, d, 10_000.0), "use the base that is given"),
-        "transposed": (lambda p, d, b: halves(p, d, b).T, "the shape is"),
-    },
-    "11.4": {
-        "transposed": (lambda k, d: blocks(k, d).T, "it moves back"),
-        "half-split": (half_blocks, "the other layout"),
-        "k ignored": (lambda k, d: blocks(1, d), "this shifts by one"),
-        "diagonal": (lambda k, d: np.diag(interleaved([k], d, 10_000.0)[0]), "a diagonal of e(j)"),
-        "eye": (lambda k, d: np.eye(d, k=k), "shifts coordinates"),
-        "another base": (lambda k, d: blocks(k, d, 100.0), "slower ones do not"),
-        "absolute values": (lambda k, d: np.abs(blocks(k, d)), "have lost their sign"),
-        "minus lost": (
-            lambda k, d: np.where(np.tri(d, k=-1) > 0, -blocks(k, d), blocks(k, d)),
-            "a rotation needs its minus",
-        ),
-        "a vector": (lambda k, d: interleaved([k], d, 10_000.0)[0], "not a map"),
-    },
-    "11.5": {
-        "chain: sign of the sine": (
-            (chain(collected, (inner * sp.cos(far) - cross * sp.sin(far), ""), end),),
-            "step 2 of `score`",
-        ),
-        "chain: second term dropped": (
-            (chain(collected, added, (inner * sp.cos(d_turn), "")),),
-            "step 3 of `score`",
-        ),
-        "chain: m + n": (
-            (chain((inner * sp.cos(a + b) + cross * sp.sin(a + b), ""), end),),
-            "step 1 of `score`",
-        ),
-        "chain: angle forgotten": (
-            (
-                chain(
-                    collected,
-                    (sp.sqrt((q1**2 + q2**2) * (k1**2 + k2**2)) * sp.cos(d_turn), ""),
-                    end,
-                ),
-            ),
-            "of `score`",
-        ),
-        "chain: q1 k1 - q2 k2": (
-            (chain(((q1 * k1 - q2 * k2) * sp.cos(far) + cross * sp.sin(far), ""), end),),
-            "step 1 of `score` ",
-        ),
-        "chain: q1 k2 + q2 k1": (
-            (
-                chain(
-                    collected,
-                    (inner * sp.cos(far) + (q1 * k2 + q2 * k1) * sp.sin(far), ""),
-                    end,
-                ),
-            ),
-            "2 of `score` ",
-        ),
-        "chain: n for m, sign of the sine": (
-            (chain((given.subs(n, m - delta), ""), (end[0].subs(delta, -delta), "")),),
-            "step 2 of `score` does not follow",
-        ),
-        "chain: n is left": ((chain(collected, added),), "still contains"),
-        "chain: jumps": ((chain(end),), "show at least one line between"),
-        "mixed pairings": (mixed_pairings, "turned by different angles"),
-        "minus lost": (lost_minus, "one sine needs a minus"),
-        "cosine only": (cosine_only, "half of the rotation is missing"),
-        "written as halves": (from_pairs_to_halves, "come out in another order"),
-        "from one": (
-            lambda x, p, b: rotate_pairs(x, np.asarray(p) + 1, b),
-            "position 0 must stay as it is",
-        ),
-        "exponent doubled": (by_rates(lambda d, b: thetas(d, b) ** 2), "1e-06, expected 1, 0.1"),
-        "another base": (by_rates(lambda d, b: thetas(d, 500.0)), "frequencies are 1, 0.2"),
-        "one angle for all": (by_rates(lambda d, b: np.ones(d // 2)), "frequencies are 1, 1"),
-        "adds": (lambda x, p, b: x + interleaved(p, x.shape[-1], b), "adds nothing"),
-        "arange": (
-            lambda x, p, b: rotate_pairs(x, np.arange(x.shape[-2]), b),
-            "position 1 turns no more than",
-        ),
-        "heads for time": (heads_for_time, "along the last axis but one"),
-        "columns": (lambda x, p, b: x[..., 0], "the shape of"),
-    },
-    "11.6": {
-        "one coordinate": (one_coordinate, "only coordinates that turn slowly are used"),
-        "one coordinate, turned twice": (
-            lambda r, rotate, d: (100 * np.eye(d)[0], 100 * rotate(np.eye(d)[0], r)),
-            "which ones turn fast",
-        ),
-        "too short": (back(3), "a longer query makes it sharper"),
-        "not turned": (
-            lambda r, rotate, d: (40 * np.ones(d), np.ones(d)),
-            "it looks 0 back, where",
-        ),
-        "turned the other way": (back(40, turns=1), "ahead, which the mask hides"),
-        "minus": (back(40, sign=-1), "has the lowest score of all"),
-        "twice r": (back(40, turns=-2), "twice too far"),
-        "zero": (lambda r, rotate, d: (np.zeros(d), np.ones(d)), "uniform weights"),
-        "one vector": (lambda r, rotate, d: np.ones(d), "a query and a key"),
-        "shapes": (lambda r, rotate, d: (np.ones((d, d)), np.ones(d)), "the shape of the query"),
-    },
-    "11.7": {
-        "faster": (
-            ladders(lambda d, b, s: b ** -exponents(d) * s),
-            "every pair turns faster, not slower",
-        ),
-        "interpolation of nothing": (
-            ladders(lambda d, b, s: b ** -exponents(d)),
-            "interpolated(32, 10000, 4)",
-        ),
-        "the two changed places": (ladders()[::-1], "what the other function should return"),
-        "base times factor": (
-            ladders(base=lambda d, b, s: b * s),
-            "multiplied by the factor itself",
-        ),
-        "exponent upside down": (
-            ladders(base=lambda d, b, s: b * s ** ((d - 2) / d)),
-            "upside down",
-        ),
-        "a smaller base": (
-            ladders(base=lambda d, b, s: b / s ** (d / (d - 2))),
-            "the base became smaller",
-        ),
-        "to the power of d / 2": (
-            ladders(base=lambda d, b, s: b * s ** (d / 2)),
-            "far too large",
-        ),
-        "the base as it was": (ladders(base=lambda d, b, s: b), "ntk_aware(32, 10000, 4)"),
-        "interpolation twice": ((slowed, slowed), "of ntk_aware(32, 10000, 4) are"),
-        "a frequency for each feature": (
-            ladders(lambda d, b, s: np.repeat(slowed(d, b, s), 2)),
-            "the shape of",
-        ),
-    },
+WRONG["11.7"] = {
+    "faster": (slowing("/ factor", "* factor"), "every pair turns faster, not slower"),
+    "interpolation of nothing": (slowing(" / factor", ""), "interpolated(32, 10000, 4)"),
+    "the two changed places": ((ntk_aware, slowed), "what the other function should return"),
+    "base times factor": (new_base_is("(base * factor)"), "multiplied by the factor itself"),
+    "exponent upside down": (new_base_is("(base * factor ** ((d - 2) / d))"), "upside down"),
+    "a smaller base": (new_base_is("(base / factor ** (d / (d - 2)))"), "the base became smaller"),
+    "to the power of d / 2": (new_base_is("(base * factor ** (d / 2))"), "far too large"),
+    "the base as it was": (new_base_is("base"), "ntk_aware(32, 10000, 4)"),
+    "interpolation twice": ((slowed, slowed), "of ntk_aware(32, 10000, 4) are"),
+    "a frequency for each feature": (slowing("(d)", "(d).repeat(2)"), "the shape of"),
 }
-
-
-REGIMES = {
-    "11.1": {
-        "is_equivariant": {
-            "four tokens": lambda x, inputs, outputs: len(x) == 4,
-            "five tokens": lambda x, inputs, outputs: len(x) == 5,
-            "a layer that changes nothing": lambda x, inputs, outputs: np.array_equal(
-                outputs[0], x
-            ),
-            "small outputs": lambda x, inputs, outputs: np.abs(outputs).max() < 0.01,
-        },
-    },
-    "11.3": {
-        "sinusoid": {
-            "one pair": lambda positions, d, base: d == 2,
-            "another base": lambda positions, d, base: base != 10_000,
-            "positions out of order": lambda positions, d, base: (np.diff(positions) < 0).any(),
-        },
-    },
-    "11.4": {
-        "shift_matrix": {
-            "backwards": lambda j, d: j < 0,
-            "by nothing": lambda j, d: j == 0,
-            "by several": lambda j, d: j > 1,
-            "one pair": lambda j, d: d == 2,
-        },
-    },
-    "11.5": {
-        "rotate": {
-            "one pair": lambda x, positions, base: x.shape[-1] == 2,
-            "another base": lambda x, positions, base: base == 100,
-            "more axes": lambda x, positions, base: x.ndim == 4,
-            "positions out of order": lambda x, positions, base: (np.diff(positions) < 0).any(),
-        },
-    },
-    "11.6": {
-        "look_back": {
-            "the token itself": lambda r, d, pairs, base: r == 0,
-            "far back": lambda r, d, pairs, base: r > 7,
-            "neighbours": lambda r, d, pairs, base: tuple(pairs[0]) == (0, 1),
-            "halves": lambda r, d, pairs, base: tuple(pairs[0]) == (0, d // 2),
-            "the other sense": lambda r, d, pairs, base: tuple(pairs[0]) == (1, 0),
-            "slow first coordinates": lambda r, d, pairs, base: 0 in pairs[-1] and d > 2,
-        },
-    },
-    "11.7": {
-        name: {
-            "a factor of one": lambda d, base, factor: factor == 1,
-            "two pairs": lambda d, base, factor: d == 4,
-            "a factor that is not whole": lambda d, base, factor: factor % 1,
-            "another base": lambda d, base, factor: base != 10_000,
-        }
-        for name in ("interpolated", "ntk_aware")
-    },
+REGIMES["11.7"] = {
+    name: {
+        "a factor of one": lambda d, base, factor: factor == 1,
+        "two pairs": lambda d, base, factor: d == 4,
+        "a factor that is not whole": lambda d, base, factor: factor % 1,
+        "another base": lambda d, base, factor: base != 10_000,
+    }
+    for name in ("interpolated", "ntk_aware")
 }

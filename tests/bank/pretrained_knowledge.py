@@ -1,31 +1,39 @@
 """Answers to 8.1 and 8.2: right ones of different form, and the known mistakes."""
 
 import random
+from functools import partial
+from math import comb
 
 import numpy as np
 
 from attn_course.knowledge.examples import MASK, PAD, corrupt_span, finetuning_pair
 from attn_course.knowledge.findings import score
+from bank import edited
+
+# Helpers such as corrupted("a", "b") are edits: the right answer above them, with b in place of a.
+RIGHT = {}
+WRONG = {}
+REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+
+# 8.1
 
 
-def corruption(
-    *,
-    cut=lambda rng, block: int(rng.integers(4, 7 * block // 8 + 1)),
-    span=lambda rng, n: min(n, max(1, round(rng.uniform(0, n / 2)))),
-    place=lambda rng, room: int(rng.integers(room + 1)),
-    join=lambda prefix, span, suffix: f"{prefix}{MASK}{suffix}{MASK}{span}",
-    pad=lambda text, block: text.ljust(block, PAD),
-):
-    """A right `corrupt_span`, any piece of which can be replaced by a wrong one."""
+def corrupt(document, rng, block_size):
+    longest = 7 * block_size // 8
+    kept = document[: int(rng.integers(4, longest + 1))]
+    n = len(kept)
+    size = min(n, max(1, round(rng.uniform(0, n / 2))))
+    room = n - size
+    start = int(rng.integers(room + 1))
+    prefix, span, suffix = kept[:start], kept[start : start + size], kept[start + size :]
+    text = f"{prefix}{MASK}{suffix}{MASK}{span}"
+    return text.ljust(block_size, PAD)
 
-    def corrupt_span(document, rng, block_size):
-        kept = document[: cut(rng, block_size)]
-        size = span(rng, len(kept))
-        start = place(rng, len(kept) - size)
-        text = join(kept[:start], kept[start : start + size], kept[start + size :])
-        return pad(text, block_size)
 
-    return corrupt_span
+corrupted = partial(edited, corrupt)
+cut = partial(corrupted, "int(rng.integers(4, longest + 1))")
+size = partial(corrupted, "min(n, max(1, round(rng.uniform(0, n / 2))))")
+start = partial(corrupted, "int(rng.integers(room + 1))")
 
 
 def gaussian(document, rng, block_size):
@@ -62,48 +70,109 @@ def two_cut_points(document, rng, block_size):
     return whole + "".join(PAD for _ in range(block_size - len(whole)))
 
 
-def of_its_own(document, rng, block_size):
-    return corrupt_span(document, np.random.default_rng(), block_size)
+RIGHT["8.1"] = {
+    "the course's own": corrupt_span,
+    "a normal length": gaussian,
+    "character by character": character_by_character,
+    "two cut points": two_cut_points,
+}
+WRONG["8.1"] = {
+    "empty span on short documents": (size("int(n / 4)"), "span was empty"),
+    "nothing comes back": (corrupted("return ", ""), "is a `return` missing"),
+    "read from the end": (
+        corrupted("document[", "document[::-1]["),
+        "is not the beginning of the document",
+    ),
+    "chance of its own": (
+        lambda document, rng, block_size: corrupt(document, np.random.default_rng(), block_size),
+        "two different strings",
+    ),
+    "seeded inside": (
+        lambda document, rng, block_size: corrupt(document, np.random.default_rng(0), block_size),
+        "one and the same string",
+    ),
+    "x and y already cut": (corrupted("PAD)", "PAD)[:-1], text[1:]"), "return the one string"),
+    "not padded": (corrupted(".ljust(block_size, PAD)", ""), "pad or cut to block_size"),
+    "padded in front": (corrupted("ljust", "rjust"), "in front of text"),
+    "one MASK": (corrupted("{suffix}{MASK}", "{suffix}"), "1 MASK came back"),
+    "span in its old place": (
+        corrupted("{suffix}{MASK}{span}", "{span}{MASK}{suffix}"),
+        "in its old place",
+    ),
+    "span still readable": (
+        cut("int(rng.integers(4, block_size // 2))", "{suffix}", "{span}{suffix}"),
+        "nothing left to predict",
+    ),
+    "a character lost at the seam": (
+        corrupted("start + size :]", "start + size + 1 :]"),
+        "lost where the pieces meet",
+    ),
+    "cut from the middle": (
+        corrupted("document[", "document[int(rng.integers(max(1, len(document) - 50))) :]["),
+        "not the first ones",
+    ),
+    "never truncated": (cut("longest"), "cut to the same"),
+    "cut to the block": (corrupted("longest + 1", "block_size - 1"), "at most 7/8"),
+    "cut to anything": (corrupted("(4,", "(1,"), "at least 4 characters stay"),
+    "cut within the document": (
+        corrupted("longest + 1", "max(4, min(len(document), longest)) + 1"),
+        "the length of the document is no limit",
+    ),
+    "short documents never cut": (
+        corrupted("(4,", "(len(document) if len(document) <= longest else 4,"),
+        "cut it where the n that was drawn is smaller",
+    ),
+    "mostly long cuts": (corrupted("(4,", "(block_size // 2,"), "should be equally likely."),
+    "never all of 7/8": (corrupted("longest + 1", "longest"), "never to 14; every length"),
+    "very short and very long cuts": (
+        cut("4 + int(rng.beta(0.5, 0.5) * (longest - 3))"),
+        "on average; every length from 4 to 112",
+    ),
+    "half is masked": (size("rng.integers(1, n + 1)"), "a quarter of what was kept is asked for"),
+    "always exactly a quarter": (size("max(1, n // 4)"), "its length should be drawn"),
+    "always at the start": (start("0"), "the span starts 2% of the way"),
+    "the end is never masked": (
+        start("int(rng.integers(max(1, room)))"),
+        "the last character was never masked",
+    ),
+    "the end is hardly ever masked": (
+        size(
+            "1 + int(rng.binomial(n - 1, rng.uniform(0, 0.5)))",
+            "rng.integers(room + 1)",
+            "rng.integers(room + (rng.random() < 0.1) or 1)",
+        ),
+        "should be equally likely, the first and the last too",
+    ),
+    "the start is never masked": (
+        start("int(rng.integers(min(1, room), room + 1))"),
+        "the first character was never masked",
+    ),
+}
 
 
-def seeded_inside(document, rng, block_size):
-    return corrupt_span(document, np.random.default_rng(0), block_size)
+def of_documents(belongs):
+    """Of a call of 8.1: the number of characters of its documents, and the longest cut."""
+    return lambda rows, seeds, block: belongs(len(rows[0][0]), 7 * block // 8)
 
 
-def span_still_there(document, rng, block_size):
-    n = min(len(document), int(rng.integers(4, 7 * block_size // 8 - 20)))
-    m = max(1, n // 4)
-    start = int(rng.integers(n - m + 1))
-    whole = f"{document[:start]}{MASK}{document[start:n]}{MASK}{document[start : start + m]}"
-    return whole.ljust(block_size, PAD)
+REGIMES["8.1"] = {
+    "corrupt_span": {
+        "one character": of_documents(lambda size, longest: size == 1),
+        "fewer than four": of_documents(lambda size, longest: 1 < size < 4),
+        "four": of_documents(lambda size, longest: size == 4),
+        "a document that fits": of_documents(lambda size, longest: 4 < size < longest),
+        "a document that does not fit": of_documents(lambda size, longest: size > longest),
+    },
+}
+
+# 8.2
 
 
-def cut_within_document(document, rng, block_size):
-    longest = max(4, min(len(document), 7 * block_size // 8))
-    return corruption(cut=lambda rng, block: int(rng.integers(4, longest + 1)))(
-        document, rng, block_size
-    )
-
-
-def whole_if_short(document, rng, block_size):
-    if len(document) > 7 * block_size // 8:
-        return corrupt_span(document, rng, block_size)
-    return corruption(cut=lambda rng, block: len(document))(document, rng, block_size)
-
-
-def from_the_middle(document, rng, block_size):
-    start = int(rng.integers(max(1, len(document) - 50)))
-    return corrupt_span(document[start:], rng, block_size)
-
-
-def seam(document, rng, block_size):
-    n = min(len(document), int(rng.integers(4, 7 * block_size // 8 + 1)))
-    m = min(n, max(1, round(rng.uniform(0, n / 2))))
-    start = int(rng.integers(n - m + 1))
-    whole = (
-        f"{document[:start]}{MASK}{document[start + m + 1 : n]}{MASK}{document[start : start + m]}"
-    )
-    return whole.ljust(block_size, PAD)
+def pair(question, answer, block_size):
+    whole = (question + MASK + answer + MASK).ljust(block_size, PAD)
+    q = len(question)
+    y = PAD * q + whole[q + 1 :]
+    return whole[:-1], y.ljust(block_size - 1, PAD)[: block_size - 1]
 
 
 def by_slices(question, answer, block_size):
@@ -113,44 +182,18 @@ def by_slices(question, answer, block_size):
     return "".join(whole[:-1]), "".join(y)
 
 
-def opening_mask_too(question, answer, block_size):
-    whole = (question + MASK + answer + MASK).ljust(block_size, PAD)
-    return whole[:-1], PAD * (len(question) - 1) + whole[len(question) :]
-
-
 def position_by_position(question, answer, block_size):
     x = question + MASK + answer + MASK
     y = PAD * len(question) + answer + MASK
     return x + PAD * (block_size - 1 - len(x)), y + PAD * (block_size - 1 - len(y))
 
 
-def with_targets(change):
-    """The right x, and `change(whole, number of symbols in the question and in the answer)` as y."""
-
-    def pair(question, answer, block_size):
-        x, _ = finetuning_pair(question, answer, block_size)
-        whole = x + PAD
-        y = change(whole, len(question), len(answer))
-        return x, y.ljust(block_size - 1, PAD)[: block_size - 1]
-
-    return pair
-
-
-def unclosed(question, answer, block_size):
-    x, y = finetuning_pair(question, answer, block_size)
-    text = question + MASK + answer
-    return text.ljust(len(x), PAD), y
-
-
-def matching(rule):
-    """A `score` that takes for right what a rule of its own allows."""
-
-    def own_score(answers, truths):
-        return score(
-            [t if rule(a, t) else None for a, t in zip(answers, truths, strict=True)], truths
-        )
-
-    return own_score
+def wilson(answers, truths):
+    right, n = sum(a == t for a, t in zip(answers, truths, strict=True)), len(truths)
+    z = 1.96
+    share, extra = right / n, z**2 / n
+    half = z * np.sqrt(share * (1 - share) / n + extra / (4 * n))
+    return share, (share + extra / 2 - half) / (1 + extra), (share + extra / 2 + half) / (1 + extra)
 
 
 def interval(make):
@@ -163,30 +206,19 @@ def interval(make):
     return score
 
 
-def around(z, *, clip=True):
-    """Share plus or minus z standard errors."""
-
-    def make(right, n):
-        share = right / n
-        half = z * np.sqrt(share * (1 - share) / n)
-        return (
-            (max(0, share - half), min(1, share + half)) if clip else (share - half, share + half)
-        )
-
-    return interval(make)
+def standard_errors(right, n):
+    """Share plus or minus 1.96 standard errors."""
+    half = 1.96 * np.sqrt(right / n * (1 - right / n) / n)
+    return max(0.0, right / n - half), min(1.0, right / n + half)
 
 
 def plus_four(right, n):
     """Two right and two wrong answers are added before the usual interval is taken."""
-    share = (right + 2) / (n + 4)
-    half = 1.96 * np.sqrt(share * (1 - share) / (n + 4))
-    return max(0.0, share - half), min(1.0, share + half)
+    return standard_errors(right + 2, n + 4)
 
 
 def exact(right, n):
     """Every chance under which neither tail is rarer than 2.5%, on a fine grid."""
-    from math import comb
-
     grid = np.linspace(0, 1, 2001)
     law = np.array([comb(n, k) * grid**k * (1 - grid) ** (n - k) for k in range(n + 1)])
     held = (law[: right + 1].sum(0) >= 0.025) & (law[right:].sum(0) >= 0.025)
@@ -202,213 +234,79 @@ def likelihood(right, n):
     return min(held.min(), share), max(held.max(), share)
 
 
-def small(words):
-    return [word.lower() for word in words]
+def pair_with(*edits):
+    return edited(pair, *edits), score
 
 
-def wilson(z):
-    def make(right, n):
-        share, extra = right / n, z**2 / n
-        half = z * np.sqrt(share * (1 - share) / n + extra / (4 * n))
-        return (share + extra / 2 - half) / (1 + extra), (share + extra / 2 + half) / (1 + extra)
-
-    return interval(make)
+def score_with(*edits):
+    return finetuning_pair, edited(wilson, *edits)
 
 
-def scaled(factor):
-    return lambda answers, truths: [factor(len(truths)) * value for value in score(answers, truths)]
+x_is = partial(pair_with, "whole[:-1]")
+right_if = partial(score_with, "a == t")
+y_is = partial(pair_with, "PAD * q + whole[q + 1 :]")
 
-
-def overlap(answers, truths):
-    return len(set(answers) & set(truths)) / len(set(truths)), 0.0, 1.0
-
-
-RIGHT = {
-    "8.1": {
-        "the course's own": (corrupt_span,),
-        "a normal length": (gaussian,),
-        "character by character": (character_by_character,),
-        "two cut points": (two_cut_points,),
-    },
-    "8.2": {
-        "the course's own": (finetuning_pair, score),
-        "by slices, two added": (by_slices, interval(plus_four)),
-        "the opening MASK too, exact": (opening_mask_too, interval(exact)),
-        "position by position, likelihood": (position_by_position, interval(likelihood)),
-    },
+RIGHT["8.2"] = {
+    "the course's own": (finetuning_pair, score),
+    "by slices, two added": (by_slices, interval(plus_four)),
+    "the opening MASK too, exact": (y_is("PAD * (q - 1) + whole[q:]")[0], interval(exact)),
+    "position by position, likelihood": (position_by_position, interval(likelihood)),
 }
-WRONG = {
-    "8.1": {
-        "empty span on short documents": (
-            corruption(span=lambda rng, n: int(n / 4)),
-            "span was empty",
-        ),
-        "nothing comes back": (lambda document, rng, block_size: None, "is a `return` missing"),
-        "read from the end": (
-            lambda document, rng, block_size: corrupt_span(document[::-1], rng, block_size),
-            "is not the beginning of the document",
-        ),
-        "chance of its own": (of_its_own, "two different strings"),
-        "seeded inside": (seeded_inside, "one and the same string"),
-        "x and y already cut": (
-            corruption(pad=lambda text, block: (text.ljust(block, PAD)[:-1], text[1:])),
-            "return the one string",
-        ),
-        "not padded": (corruption(pad=lambda text, block: text), "pad or cut to block_size"),
-        "padded in front": (
-            corruption(pad=lambda text, block: text.rjust(block, PAD)),
-            "in front of text",
-        ),
-        "one MASK": (corruption(join=lambda a, b, c: f"{a}{MASK}{c}{b}"), "1 MASK came back"),
-        "span in its old place": (
-            corruption(join=lambda a, b, c: f"{a}{MASK}{b}{MASK}{c}"),
-            "in its old place",
-        ),
-        "span still readable": (span_still_there, "nothing left to predict"),
-        "a character lost at the seam": (seam, "lost where the pieces meet"),
-        "cut from the middle": (from_the_middle, "not the first ones"),
-        "never truncated": (corruption(cut=lambda rng, block: 7 * block // 8), "cut to the same"),
-        "cut to the block": (
-            corruption(cut=lambda rng, block: int(rng.integers(4, block - 1))),
-            "at most 7/8",
-        ),
-        "cut to anything": (
-            corruption(cut=lambda rng, block: int(rng.integers(1, 7 * block // 8 + 1))),
-            "at least 4 characters stay",
-        ),
-        "cut within the document": (
-            cut_within_document,
-            "the length of the document is no limit",
-        ),
-        "short documents never cut": (
-            whole_if_short,
-            "cut it where the n that was drawn is smaller",
-        ),
-        "mostly long cuts": (
-            corruption(cut=lambda rng, block: int(rng.integers(block // 2, 7 * block // 8 + 1))),
-            "should be equally likely.",
-        ),
-        "never all of 7/8": (
-            corruption(cut=lambda rng, block: int(rng.integers(4, 7 * block // 8))),
-            "never to 14; every length",
-        ),
-        "very short and very long cuts": (
-            corruption(cut=lambda rng, block: 4 + int(rng.beta(0.5, 0.5) * (7 * block // 8 - 3))),
-            "on average; every length from 4 to 112",
-        ),
-        "half is masked": (
-            corruption(span=lambda rng, n: int(rng.integers(1, n + 1))),
-            "a quarter of what was kept is asked for",
-        ),
-        "always exactly a quarter": (
-            corruption(span=lambda rng, n: max(1, n // 4)),
-            "its length should be drawn",
-        ),
-        "always at the start": (
-            corruption(place=lambda rng, room: 0),
-            "the span starts 2% of the way",
-        ),
-        "the end is never masked": (
-            corruption(place=lambda rng, room: int(rng.integers(max(1, room)))),
-            "the last character was never masked",
-        ),
-        "the end is hardly ever masked": (
-            corruption(
-                span=lambda rng, n: 1 + int(rng.binomial(n - 1, rng.uniform(0, 0.5))),
-                place=lambda rng, room: int(rng.integers(room + (rng.random() < 0.1) or 1)),
-            ),
-            "should be equally likely, the first and the last too",
-        ),
-        "the start is never masked": (
-            corruption(place=lambda rng, room: int(rng.integers(min(1, room), room + 1))),
-            "the first character was never masked",
-        ),
-    },
-    "8.2": {
-        "one string": ((lambda q, a, b: q + a, score), "should return two strings"),
-        "as long as the block": (
-            (lambda q, a, b: tuple(s + PAD for s in finetuning_pair(q, a, b)), score),
-            "both should have",
-        ),
-        "the answer is not read": (
-            (lambda q, a, b: ((q + MASK).ljust(b - 1, PAD), finetuning_pair(q, a, b)[1]), score),
-            "x ends at the first MASK",
-        ),
-        "no MASK in between": (
-            (lambda q, a, b: ((q + a + MASK).ljust(b - 1, PAD),) * 2, score),
-            "no MASK between question and answer",
-        ),
-        "answer first": (
-            (lambda q, a, b: ((a + MASK + q + MASK).ljust(b - 1, PAD),) * 2, score),
-            "x should read question, MASK, answer, MASK",
-        ),
-        "nothing to learn": ((with_targets(lambda w, q, a: ""), score), "PAD everywhere"),
-        "not shifted": (
-            (with_targets(lambda w, q, a: PAD * (q + 1) + w[q + 1 :]), score),
-            "y repeats x",
-        ),
-        "shifted twice": (
-            (with_targets(lambda w, q, a: PAD * (q - 1) + w[q + 1 :]), score),
-            "not always the symbol that comes after",
-        ),
-        "loss on the question": (
-            (with_targets(lambda w, q, a: w[1:]), score),
-            "names are given, not learnt",
-        ),
-        "first symbol left out": (
-            (with_targets(lambda w, q, a: PAD * (q + 1) + w[q + 2 :]), score),
-            "the first symbol of the answer",
-        ),
-        "end left out": (
-            (with_targets(lambda w, q, a: PAD * q + w[q + 1 : q + 1 + a]), score),
-            "never learns to stop",
-        ),
-        "closing MASK not read": (
-            (unclosed, score),
-            "the MASK that closes the answer is missing",
-        ),
-        "a part of the truth": ((finetuning_pair, matching(lambda a, t: a in t)), "is a part of"),
-        "the beginning of the truth": (
-            (finetuning_pair, matching(lambda a, t: t.startswith(a))),
-            "with which the truth begins",
-        ),
-        "more than the truth": (
-            (finetuning_pair, matching(lambda a, t: t in a)),
-            "and more counts",
-        ),
-        "the first letter": (
-            (finetuning_pair, matching(lambda a, t: a[:1] == t[:1])),
-            "only the first letters",
-        ),
-        "an empty answer": (
-            (finetuning_pair, matching(lambda a, t: a in ("", t))),
-            "an empty answer counts as right",
-        ),
-        "percentages": ((finetuning_pair, scaled(lambda n: 100)), "is a percentage"),
-        "counts": ((finetuning_pair, scaled(lambda n: n)), "counts the right answers"),
-        "sets compared": ((finetuning_pair, overlap), "the share came out as"),
-        "share, high, low": (
-            (finetuning_pair, lambda a, t: (score(a, t)[0], score(a, t)[2], score(a, t)[1])),
-            "low <= share <= high",
-        ),
-        "two standard errors": ((finetuning_pair, around(1.96)), "width zero"),
-        "beyond a share": (
-            (finetuning_pair, interval(lambda k, n: (k / n - 0.2, k / n + 0.2))),
-            "a share lies between 0 and 1",
-        ),
-        "capitals ignored": (
-            (finetuning_pair, lambda answers, truths: score(*map(small, (answers, truths)))),
-            "capitals are ignored",
-        ),
-        "one standard error": ((finetuning_pair, wilson(1.0)), "contains the true share in 68"),
-        "an interval of 99%": ((finetuning_pair, wilson(2.576)), "contains the true share in 9"),
-    },
+WRONG["8.2"] = {
+    "one string": ((lambda q, a, b: q + a, score), "should return two strings"),
+    "as long as the block": (x_is("whole", "block_size - 1", "block_size"), "both should have"),
+    "the answer is not read": (
+        x_is("(question + MASK).ljust(block_size - 1, PAD)"),
+        "x ends at the first MASK",
+    ),
+    "no MASK in between": (
+        (lambda q, a, b: ((q + a + MASK).ljust(b - 1, PAD),) * 2, score),
+        "no MASK between question and answer",
+    ),
+    "answer first": (
+        (lambda q, a, b: ((a + MASK + q + MASK).ljust(b - 1, PAD),) * 2, score),
+        "x should read question, MASK, answer, MASK",
+    ),
+    "nothing to learn": (y_is('""'), "PAD everywhere"),
+    "not shifted": (y_is("PAD * (q + 1) + whole[q + 1 :]"), "y repeats x"),
+    "shifted twice": (pair_with("* q", "* (q - 1)"), "not always the symbol that comes after"),
+    "loss on the question": (y_is("whole[1:]"), "names are given, not learnt"),
+    "first symbol left out": (
+        y_is("PAD * (q + 1) + whole[q + 2 :]"),
+        "the first symbol of the answer",
+    ),
+    "end left out": (y_is("PAD * q + answer"), "never learns to stop"),
+    "closing MASK not read": (
+        x_is("(question + MASK + answer).ljust(block_size - 1, PAD)"),
+        "the MASK that closes the answer is missing",
+    ),
+    "a part of the truth": (right_if("a in t"), "is a part of"),
+    "the beginning of the truth": (right_if("t.startswith(a)"), "with which the truth begins"),
+    "more than the truth": (right_if("t in a"), "and more counts"),
+    "the first letter": (right_if("a[:1] == t[:1]"), "only the first letters"),
+    "an empty answer": (right_if('a in ("", t)'), "an empty answer counts as right"),
+    "percentages": ((finetuning_pair, lambda *x: [100 * y for y in score(*x)]), "is a percentage"),
+    "counts": (
+        (finetuning_pair, lambda a, truths: [len(truths) * value for value in score(a, truths)]),
+        "counts the right answers",
+    ),
+    "sets compared": (
+        (finetuning_pair, lambda a, t: (len(set(a) & set(t)) / len(set(t)), 0.0, 1.0)),
+        "the share came out as",
+    ),
+    "share, high, low": (
+        (finetuning_pair, lambda a, t: (score(a, t)[0], score(a, t)[2], score(a, t)[1])),
+        "low <= share <= high",
+    ),
+    "two standard errors": ((finetuning_pair, interval(standard_errors)), "width zero"),
+    "beyond a share": (
+        (finetuning_pair, interval(lambda k, n: (k / n - 0.2, k / n + 0.2))),
+        "a share lies between 0 and 1",
+    ),
+    "capitals ignored": (right_if("a.lower() == t.lower()"), "capitals are ignored"),
+    "one standard error": (score_with("1.96", "1.0"), "contains the true share in 68"),
+    "an interval of 99%": (score_with("1.96", "2.576"), "contains the true share in 9"),
 }
-
-
-def of_documents(belongs):
-    """Of a call of 8.1: the number of characters of its documents, and the longest cut."""
-    return lambda rows, seeds, block: belongs(len(rows[0][0]), 7 * block // 8)
 
 
 def some_wrong(belongs):
@@ -424,32 +322,19 @@ def some_wrong(belongs):
     return of_rows
 
 
-REGIMES = {
-    "8.1": {
-        "corrupt_span": {
-            "one character": of_documents(lambda size, longest: size == 1),
-            "fewer than four": of_documents(lambda size, longest: 1 < size < 4),
-            "four": of_documents(lambda size, longest: size == 4),
-            "a document that fits": of_documents(lambda size, longest: 4 < size < longest),
-            "a document that does not fit": of_documents(lambda size, longest: size > longest),
-        },
+REGIMES["8.2"] = {
+    "finetuning_pair": {
+        "an answer of one character": lambda question, answer, block: len(answer) == 1,
+        "no room for padding": lambda q, answer, block: len(q) + len(answer) + 2 == block - 1,
+        "room for padding": lambda q, answer, block: len(q) + len(answer) + 2 < block - 1,
     },
-    "8.2": {
-        "finetuning_pair": {
-            "an answer of one character": lambda question, answer, block: len(answer) == 1,
-            "no room for padding": lambda q, answer, block: len(q) + len(answer) + 2 == block - 1,
-            "room for padding": lambda q, answer, block: len(q) + len(answer) + 2 < block - 1,
-        },
-        "score": {
-            "all right": lambda rows: any(answers == truths for answers, truths in rows),
-            "none right": lambda rows: not any(a == t for a, t in zip(*rows[0], strict=True)),
-            "an empty answer": some_wrong(lambda answer, truth: not answer),
-            "the beginning of the truth": some_wrong(lambda a, truth: a and truth.startswith(a)),
-            "another part of the truth": some_wrong(lambda a, t: a in t and not t.startswith(a)),
-            "more than the truth": some_wrong(lambda answer, truth: truth in answer),
-            "another answer that begins alike": some_wrong(
-                lambda a, t: a[:1] == t[:1] and a not in t
-            ),
-        },
+    "score": {
+        "all right": lambda rows: any(answers == truths for answers, truths in rows),
+        "none right": lambda rows: not any(a == t for a, t in zip(*rows[0], strict=True)),
+        "an empty answer": some_wrong(lambda answer, truth: not answer),
+        "the beginning of the truth": some_wrong(lambda a, truth: a and truth.startswith(a)),
+        "another part of the truth": some_wrong(lambda a, t: a in t and not t.startswith(a)),
+        "more than the truth": some_wrong(lambda answer, truth: truth in answer),
+        "another answer that begins alike": some_wrong(lambda a, t: a[:1] == t[:1] and a not in t),
     },
 }

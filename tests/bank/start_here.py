@@ -3,12 +3,8 @@
 from fractions import Fraction
 
 import numpy as np
-import sympy as sp
 
-from attn_course import derive
-
-x = sp.Symbol("x", positive=True)
-total = 1 / (1 + x) + 1 / (1 - x)
+from bank.chains import right, wrong
 
 
 def only_lists(values):
@@ -16,104 +12,55 @@ def only_lists(values):
     return sum(values) / len(values)
 
 
-RIGHT = {
-    "0.1": {
-        "numpy": (np.mean,),
-        "loop": (lambda values: sum(v / len(values) for v in values),),
-        "array of one": (lambda values: np.array([np.mean(values)]),),
-        "an empty list thought of": (lambda values: sum(values) / len(values) if values else 0.0,),
-        "a list and nothing else": (only_lists,),
-        "a fraction": (lambda values: sum(map(Fraction, values)) / len(values),),
-    },
-    "0.2": {
-        "three steps": (
-            derive(
-                (total, "given"),
-                (2 / ((1 + x) * (1 - x)), "common denominator"),
-                (-2 / (x**2 - 1), "other sign"),
-                (2 / (1 - x**2), "back"),
-            ),
-        ),
-        "another form": (
-            derive((total, "given"), (2 / ((1 + x) * (1 - x)), "join"), (-2 / (x**2 - 1), "turn")),
-        ),
-        "ranges declared": (
-            derive(
-                (total, "given"),
-                (2 / ((1 + x) * (1 - x)), "join"),
-                (2 / (1 - x**2), "multiply out"),
-                where={x: (0, "1/2")},
-            ),
-        ),
-    },
+RIGHT = {}
+WRONG = {}
+REGIMES = {}
+
+RIGHT["0.1"] = {
+    "numpy": (np.mean,),
+    "loop": (lambda values: sum(v / len(values) for v in values),),
+    "array of one": (lambda values: np.array([np.mean(values)]),),
+    "an empty list thought of": (lambda values: sum(values) / len(values) if values else 0.0,),
+    "a list and nothing else": (only_lists,),
+    "a fraction": (lambda values: sum(map(Fraction, values)) / len(values),),
 }
-WRONG = {
-    "0.1": {
-        "sum": (sum, "their sum"),
-        "median": (np.median, "the median"),
-        "first": (lambda values: values[0], "it gave 2.121, and their mean is 1.735"),
-        "an array expected": (
-            lambda values: values.mean(),
-            "'list' object has no attribute 'mean'",
-        ),
-        "whole numbers": (lambda values: sum(values) // len(values), "rounded down"),
-        "rounded": (lambda values: round(sum(values) / len(values)), "has been rounded: "),
-        "two decimals": (
-            lambda values: round(sum(values) / len(values), 2),
-            "it gave 1.74, and their mean is 1.735",
-        ),
-        "cut to whole numbers": (
-            lambda values: int(sum(values) / len(values)),
-            "rounded down: for [2.12, -0.22, 1.86, 5.1, -0.19] it gave 1, and",
-        ),
-        "one more": (lambda values: sum(values) / (len(values) + 1), "one more than"),
-        "the middle of the range": (lambda values: (min(values) + max(values)) / 2, "the middle"),
-        "one less": (lambda values: sum(values) / max(len(values) - 1, 1), "one less than"),
-        "each number once": (
-            lambda values: sum(set(values)) / len(set(values)),
-            "for 8 numbers, the first of them [4, 1, -3, 3, -3] it gave 1, and their mean is 0.875",
-        ),
-        "without signs": (lambda values: sum(map(abs, values)) / len(values), "signs are lost"),
-    },
-    "0.2": {
-        "false step": (
-            derive((total, "given"), (2 / (2 - x**2), "adding"), (2 / (2 - x**2), "same")),
-            "step 1",
-        ),
-        "wrong start": (
-            derive(
-                (2 / (1 - x**2), "given"), (-2 / (x**2 - 1), "turned"), (2 / (1 - x**2), "back")
-            ),
-            "must start",
-        ),
-        "one step": (
-            derive((total, "given"), (2 / (1 - x**2), "done")),
-            "show at least one line between",
-        ),
-        "still a sum": (
-            derive(
-                (total, "given"),
-                (2 / ((1 + x) * (1 - x)), "join"),
-                (1 + (1 + x**2) / (1 - x**2), "split"),
-            ),
-            "one fraction with x in one place is asked for",
-        ),
+WRONG["0.1"] = {
+    "sum": (sum, "their sum"),
+    "median": (np.median, "the median"),
+    "first": (lambda values: values[0], "it gave 2.121, and their mean is 1.735"),
+    "an array expected": (lambda values: values.mean(), "'list' object has no attribute 'mean'"),
+    "whole numbers": (lambda values: sum(values) // len(values), "rounded down"),
+    "rounded": (lambda values: round(sum(values) / len(values)), "has been rounded: "),
+    "two decimals": (
+        lambda values: round(sum(values) / len(values), 2),
+        "it gave 1.74, and their mean is 1.735",
+    ),
+    "cut to whole numbers": (
+        lambda values: int(sum(values) / len(values)),
+        "rounded down: for [2.12, -0.22, 1.86, 5.1, -0.19] it gave 1, and",
+    ),
+    "one more": (lambda values: sum(values) / (len(values) + 1), "one more than"),
+    "the middle of the range": (lambda values: (min(values) + max(values)) / 2, "the middle"),
+    "one less": (lambda values: sum(values) / max(len(values) - 1, 1), "one less than"),
+    "each number once": (
+        lambda values: sum(set(values)) / len(set(values)),
+        "for 8 numbers, the first of them [4, 1, -3, 3, -3] it gave 1, and their mean is 0.875",
+    ),
+    "without signs": (lambda values: sum(map(abs, values)) / len(values), "signs are lost"),
+}
+REGIMES["0.1"] = {
+    "mean": {
+        "a list": lambda values: isinstance(values, list),
+        "one number": lambda values: len(values) == 1,
+        "two numbers": lambda values: len(values) == 2,
+        "an odd number of numbers": lambda values: len(values) > 2 and len(values) % 2,
+        "many numbers": lambda values: len(values) >= 40,
+        "whole numbers": lambda values: all(isinstance(value, int) for value in values),
+        "a number that comes twice": lambda values: len(set(values)) < len(values),
+        "negative numbers alone": lambda values: max(values) < 0,
+        "numbers of both signs": lambda values: min(values) < 0 < max(values),
     },
 }
 
-
-REGIMES = {
-    "0.1": {
-        "mean": {
-            "a list": lambda values: isinstance(values, list),
-            "one number": lambda values: len(values) == 1,
-            "two numbers": lambda values: len(values) == 2,
-            "an odd number of numbers": lambda values: len(values) > 2 and len(values) % 2,
-            "many numbers": lambda values: len(values) >= 40,
-            "whole numbers": lambda values: all(isinstance(value, int) for value in values),
-            "a number that comes twice": lambda values: len(set(values)) < len(values),
-            "negative numbers alone": lambda values: max(values) < 0,
-            "numbers of both signs": lambda values: min(values) < 0 < max(values),
-        },
-    },
-}
+RIGHT["0.2"] = right("0.2")
+WRONG["0.2"] = wrong("0.2")

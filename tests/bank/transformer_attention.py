@@ -1,12 +1,15 @@
 """Right and wrong answers to 6.1-6.7, each wrong one with a fragment of the message it must get."""
 
 import math
+from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
+
+from bank import edited
 
 INF = float("inf")
 
@@ -31,6 +34,9 @@ def fill_attend(q, k, v, mask):
     return weights @ v, weights
 
 
+attend_with = partial(edited, fill_attend)
+
+
 def sdpa_attend(q, k, v, mask):
     def look(values):
         return F.scaled_dot_product_attention(q, k, values, attn_mask=mask)
@@ -42,19 +48,6 @@ def sdpa_attend(q, k, v, mask):
 def renormalised_attend(q, k, v, mask):
     weights = (q @ swap(k) / root(q)).softmax(-1) * mask
     weights = weights / weights.sum(-1, keepdim=True).clamp(min=1e-30)
-    return weights @ v, weights
-
-
-def naive_attend(q, k, v, mask):
-    raised = (q @ swap(k) / root(q)).exp() * mask
-    weights = raised / raised.sum(-1, keepdim=True).clamp(min=1e-30)
-    return weights @ v, weights
-
-
-def largest_of_all_attend(q, k, v, mask):
-    scores = q @ swap(k) / root(q)
-    raised = (scores - scores.masked_fill(~mask, -torch.inf).max()).exp() * mask
-    weights = raised / raised.sum(-1, keepdim=True).clamp(min=1e-30)
     return weights @ v, weights
 
 
@@ -87,22 +80,6 @@ def logsumexp_attend(q, k, v, mask):
     return weights @ v, weights
 
 
-def view_attend(q, k, v, mask):
-    scores = q @ k.reshape(*k.shape[:-2], k.shape[-1], k.shape[-2]) / root(q)
-    weights = scores.masked_fill(~mask, -INF).softmax(-1).nan_to_num(0.0)
-    return weights @ v, weights
-
-
-def slipped_attend(weigh):
-    """attend with weights = weigh(scores, mask, d)."""
-
-    def attend(q, k, v, mask):
-        weights = weigh(q @ swap(k) / root(q), mask, q.shape[-1])
-        return weights @ v, weights
-
-    return attend
-
-
 def nan_gradient(q, k, v, mask):
     bias = torch.zeros(mask.shape, dtype=q.dtype).masked_fill(~mask, -INF)
     weights = (q @ swap(k) / root(q) + bias).softmax(-1).nan_to_num(0.0)
@@ -117,36 +94,28 @@ def glue(x):
     return x.transpose(1, 2).flatten(2)
 
 
-def view_split(x, num_heads):
-    B, T, D = x.shape
-    return x.view(B, T, num_heads, D // num_heads).transpose(1, 2)
-
-
-def view_merge(x):
-    B, H, T, d = x.shape
-    return x.transpose(1, 2).contiguous().view(B, T, H * d)
-
-
-def chunk_split(x, num_heads):
-    return torch.stack(x.chunk(num_heads, -1), 1)
-
-
-def cat_merge(x):
-    return torch.cat(list(x.unbind(1)), -1)
-
-
 def index_split(x, num_heads):
     d = x.shape[-1] // num_heads
     return torch.stack([x[..., i * d : (i + 1) * d] for i in range(num_heads)], 1)
 
 
-def permute_merge(x):
-    return x.permute(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
+def view_heads(x, num_heads):
+    return x.reshape(x.shape[0], num_heads, x.shape[1], -1)
+
+
+def view_tokens(x):
+    return x.reshape(x.shape[0], x.shape[2], -1)
+
+
+def interleave(x):
+    return x.permute(0, 2, 3, 1).flatten(2)
+
+
+def glue_reversed(x):
+    return glue(x.flip(1))
 
 
 class Layer(nn.Module):
-    """The layer in steps, any of which a mistake may replace."""
-
     def __init__(self, D, num_heads, *, attention_dropout=0.0, residual_dropout=0.0):
         super().__init__()
         self.num_heads = num_heads
@@ -158,37 +127,28 @@ class Layer(nn.Module):
         return self.query(x), self.key(x), self.value(x)
 
     def split(self, x):
-        return cut(x, self.num_heads)
-
-    def merge(self, x):
-        return glue(x)
-
-    def scores(self, q, k):
-        return q @ swap(k) / root(q)
-
-    def weigh(self, scores, look):
-        return scores.masked_fill(~look, -INF).softmax(-1)
-
-    def thin(self, weights):
-        return self.attention_dropout(weights)
+        return (cut(part, self.num_heads) for part in self.project(x))
 
     def finish(self, context):
         return self.residual_dropout(self.out(context))
 
     def forward(self, x):
-        q, k, v = (self.split(part) for part in self.project(x))
+        q, k, v = self.split(x)
         look = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-        return self.finish(self.merge(self.thin(self.weigh(self.scores(q, k), look)) @ v))
+        scores = q @ swap(k) / root(q)
+        weights = scores.masked_fill(~look, -INF).softmax(-1)
+        return self.finish(glue(self.attention_dropout(weights) @ v))
 
 
-def but(**steps):
-    """The layer with some steps replaced."""
-    return type("CausalSelfAttention", (Layer,), steps)
+layer_with = partial(edited, Layer)
+weights_with = partial(layer_with, "scores.masked_fill(~look, -INF).softmax(-1)")
+thin_with = partial(layer_with, "self.attention_dropout(weights)")
+finish_with = partial(layer_with, "self.residual_dropout(self.out(context))")
 
 
 class WithSDPA(Layer):
     def forward(self, x):
-        q, k, v = (self.split(part) for part in self.project(x))
+        q, k, v = self.split(x)
         p = self.attention_dropout.p if self.training else 0.0
         return self.finish(
             glue(F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=p))
@@ -218,7 +178,7 @@ class WithEinsum(Layer):
 
 class WithLoops(Layer):
     def forward(self, x):
-        q, k, v = (self.split(part) for part in self.project(x))
+        q, k, v = self.split(x)
         rows = []
         for t in range(x.shape[1]):  # one query at a time, over what is written so far
             scores = (q[:, :, t, None] * k[:, :, : t + 1]).sum(-1) / root(q)
@@ -254,16 +214,12 @@ class WithFunction(Layer):
         return self.residual_dropout(context.transpose(0, 1))
 
 
-class WithBuffer(Layer):
+class WithBuffer(weights_with("(scores + self.future[: len(look), : len(look)]).softmax(-1)")):
     """A mask that is stored once, as an additive one, and cut to length."""
 
     def __init__(self, D, num_heads, **options):
         super().__init__(D, num_heads, **options)
-        self.register_buffer("future", torch.full((1, 1, 32, 32), -INF).triu(1))
-
-    def weigh(self, scores, look):
-        T = scores.shape[-1]
-        return torch.softmax(scores + self.future[:, :, :T, :T], dim=3)
+        self.register_buffer("future", torch.full((32, 32), -INF).triu(1))
 
 
 class WithTimeFirst(nn.Module):
@@ -278,67 +234,6 @@ class WithTimeFirst(nn.Module):
         z, hidden = x.transpose(0, 1), nn.Transformer.generate_square_subsequent_mask(x.shape[1])
         y, _ = self.inner(z, z, z, need_weights=False, attn_mask=hidden.to(x), is_causal=True)
         return F.dropout(y.transpose(0, 1), self.residual_dropout, self.training)
-
-
-class WithKernelsMask(WithTorchModule):
-    def forward(self, x):
-        look = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
-        return self.residual_dropout(self.inner(x, x, x, attn_mask=look)[0])
-
-
-class BatchForTime(WithTorchModule):
-    def __init__(self, D, num_heads, **options):
-        super().__init__(D, num_heads, **options)
-        self.inner.batch_first = False
-
-    def forward(self, x):
-        blocked = torch.ones(len(x), len(x), dtype=torch.bool).triu(1)
-        return self.residual_dropout(self.inner(x, x, x, attn_mask=blocked)[0])
-
-
-class WithoutBias(WithTorchModule):
-    def __init__(self, D, num_heads, **options):
-        super().__init__(D, num_heads, **options)
-        self.inner = nn.MultiheadAttention(D, num_heads, bias=False, batch_first=True)
-
-
-class WithResidual(Layer):
-    def forward(self, x):
-        return x + super().forward(x)
-
-
-class KernelDropsAlways(Layer):
-    def forward(self, x):
-        q, k, v = (self.split(part) for part in self.project(x))
-        options = {"is_causal": True, "dropout_p": self.attention_dropout.p}
-        return self.finish(glue(F.scaled_dot_product_attention(q, k, v, **options)))
-
-
-def low_fill(number):
-    """Hidden scores are only that low, and their weights zeroed afterwards."""
-
-    def weigh(scores, mask, d=None):
-        return scores.masked_fill(~mask, number).softmax(-1) * mask
-
-    return weigh
-
-
-def tril_and_renormalise(self, scores, look):
-    weights = scores.softmax(-1).tril()
-    return weights / weights.sum(-1, keepdim=True)
-
-
-def one_ahead(look):
-    return look | torch.ones_like(look).tril(1)
-
-
-def everywhere(p):
-    return lambda self, weights: F.dropout(weights, p or self.attention_dropout.p)
-
-
-class ReturnsPair(Layer):
-    def forward(self, x):
-        return super().forward(x), None
 
 
 class OtherNames(nn.Module):
@@ -357,13 +252,9 @@ class Packed(nn.Module):
         self.out = nn.Linear(D, D)
 
 
-def thin_tokens(self, x):
-    values = self.value(x)
-    return (
-        self.query(x),
-        self.key(x),
-        values * self.attention_dropout(torch.ones_like(values[..., :1])),
-    )
+class TurnedLinear(nn.Linear):
+    def forward(self, x):
+        return x @ self.weight + self.bias
 
 
 class NotAModule:
@@ -371,10 +262,20 @@ class NotAModule:
         self.query = nn.Linear(D, D)
 
 
-class HeadWidths(Layer):
-    def __init__(self, D, num_heads, **options):
-        super().__init__(D, num_heads, **options)
-        self.query = nn.Linear(D, D // num_heads)
+def num_parameters(D, H):
+    return 4 * (D * D + D)
+
+
+def num_flops(T, D, H):
+    return 8 * T * D * D + 4 * T * T * D
+
+
+def parameters_with(*edits):
+    return edited(num_parameters, *edits), num_flops
+
+
+def flops_with(*edits):
+    return num_parameters, edited(num_flops, *edits)
 
 
 def counted_by_torch(T, D, H):
@@ -398,559 +299,9 @@ SHAPES = {
     "y": (2, 5, 12),
 }
 
-RIGHT = {
-    "6.1": {
-        "tuples": (SHAPES,),
-        "lists": ({name: list(shape) for name, shape in SHAPES.items()},),
-        "torch sizes": ({name: torch.zeros(shape).shape for name, shape in SHAPES.items()},),
-    },
-    "6.2": {
-        "mT": (lambda q, k: q @ k.mT / q.shape[-1] ** 0.5,),
-        "bmm": (lambda q, k: torch.bmm(q, k.transpose(1, 2)) / math.sqrt(q.size(2)),),
-        "einsum": (lambda q, k: torch.einsum("bti,bsi->bts", q, k) * q.shape[2] ** -0.5,),
-        "scaled before": (lambda q, k: (q * q.shape[-1] ** -0.25) @ (k * q.shape[-1] ** -0.25).mT,),
-        "broadcast": (lambda q, k: (q[:, :, None] * k[:, None]).sum(-1) / root(q),),
-        "loops": (loop_scores,),
-        "baddbmm": (
-            lambda q, k: torch.baddbmm(
-                q.new_zeros(1), q, k.permute(0, 2, 1), beta=0, alpha=q.size(-1) ** -0.5
-            ),
-        ),
-        "one sequence at a time": (
-            lambda q, k: torch.stack([a.mm(b.t()) / root(a) for a, b in zip(q, k, strict=True)]),
-        ),
-    },
-    "6.3": {
-        "masked_fill": (fill_attend,),
-        "torch's fused kernel, with identity values for the weights": (sdpa_attend,),
-        "einsum and -1e10": (einsum_attend,),
-        "exponentials below the largest score that is seen": (exponential_attend,),
-        "the smallest number, rows closed by where": (smallest_attend,),
-        "a logarithm of sums, keyword by keyword": (logsumexp_attend,),
-    },
-    "6.4": {
-        "boolean, True = may look": (lambda n: torch.ones(n, n, dtype=torch.bool).tril(),),
-        "boolean, True = hidden": (lambda n: torch.ones(n, n, dtype=torch.bool).triu(1),),
-        "added": (lambda n: torch.full((n, n), -INF).triu(1),),
-        "added, -1e10, more axes": (lambda n: torch.full((1, 1, n, n), -1e10).triu(1),),
-        "compared positions": (lambda n: torch.arange(n)[:, None] >= torch.arange(n),),
-        "torch's own": (lambda n: nn.Transformer.generate_square_subsequent_mask(n),),
-        "the smallest half": (
-            lambda n: torch.full((n, n), torch.finfo(torch.float16).min, dtype=torch.half).triu(1),
-        ),
-    },
-    "6.5": {
-        "view": (view_split, view_merge),
-        "chunks": (chunk_split, cat_merge),
-        "slices": (index_split, permute_merge),
-        "unflatten": (cut, glue),
-    },
-    "6.6": {
-        "in steps": (Layer,),
-        "torch's fused kernel": (WithSDPA,),
-        "torch's own module inside": (WithTorchModule,),
-        "torch's own function": (WithFunction,),
-        "einsum and -1e10": (WithEinsum,),
-        "a loop over the queries": (WithLoops,),
-        "a loop over the heads": (WithHeadLoop,),
-        "an additive mask in a buffer": (WithBuffer,),
-        "a softmax in float32": (
-            but(
-                weigh=lambda self, s, look: torch.softmax(
-                    s.masked_fill(~look, -INF), -1, dtype=torch.float32
-                ).type_as(s)
-            ),
-        ),
-        "torch's own module, time first, without weights": (WithTimeFirst,),
-    },
-    "6.7": {
-        "factored": (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 4 * T * D * (2 * D + T)),
-        "multiply-adds": (
-            lambda D, H: 4 * D**2 + 4 * D,
-            lambda T, D, H: 4 * T * D * D + 2 * T * T * D,
-        ),
-        "counted by torch": (
-            lambda D, H: sum(p.numel() for p in nn.MultiheadAttention(D, H).parameters()),
-            counted_by_torch,
-        ),
-    },
-}
-
 
 def with_shape(name, shape):
     return (SHAPES | {name: shape},)
-
-
-WRONG = {
-    "6.1": {
-        "no batch axis": (with_shape("scores", (5, 5)), "batch axis is missing"),
-        "scores like the input (004-8)": (with_shape("scores", (2, 5, 12)), "pair of tokens"),
-        "heads after tokens": (with_shape("q_heads", (2, 5, 3, 4)), "their order is not"),
-        "d/h heads (004-10)": (with_shape("q_heads", (2, 4, 5, 3)), "not 4 heads of width 3"),
-        "full width per head": (with_shape("q_heads", (2, 3, 5, 12)), "its share of the width"),
-        "one context for all heads": (
-            with_shape("context_heads", (2, 5, 4)),
-            "4 axes and 120 numbers, not 3 and 40",
-        ),
-        "half a feature": (with_shape("q_heads", (2, 3, 5, 4.5)), "not 4 and 135"),
-        "one left out": (with_shape("y", None), "no prediction for y"),
-        "not a dictionary": (((2, 5, 12),), "a dictionary is expected"),
-    },
-    "6.2": {
-        "`.T`": ((lambda q, k: q @ k.T / root(q),), "only the last two may swap: it"),
-        "`.T`, unscaled": (
-            (lambda q, k: q @ k.T,),
-            "`.T` turns all three axes round, the batch included; only the last two may swap (nor",
-        ),
-        "no scale": ((lambda q, k: q @ k.mT,), "the scores are not divided by"),
-        "scale by d": ((lambda q, k: q @ k.mT / q.shape[-1],), "divided by d"),
-        "multiplied": ((lambda q, k: q @ k.mT * root(q),), "multiplied by sqrt(d)"),
-        "length for width": ((lambda q, k: q @ k.mT / q.shape[1] ** 0.5,), "root of the length"),
-        "keys down": (
-            (lambda q, k: k @ q.mT / root(q),),
-            "rows and columns of the scores are swapped",
-        ),
-        "softmax too early": (
-            (lambda q, k: (q @ k.mT / root(q)).softmax(-1),),
-            "already a softmax",
-        ),
-        "clipped (004-9)": (
-            (lambda q, k: (q @ k.mT).clip(-1, 1),),
-            "scores are clipped, so",
-        ),
-        "clipped at 5 after scaling": (
-            lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).clamp(-5, 5),
-            "(2, 7, 6), large scores",
-        ),
-        "clipped after scaling": (
-            (lambda q, k: (q @ k.mT / root(q)).clamp(max=0.5),),
-            "clipped after scaling",
-        ),
-        "view for transpose": (
-            (lambda q, k: q @ k.reshape(len(k), k.shape[2], k.shape[1]) / root(q),),
-            "`transpose` is needed: it",
-        ),
-        "view for transpose, unscaled": (
-            (lambda q, k: q @ k.reshape(len(k), k.shape[2], k.shape[1]),),
-            "`transpose` is needed (nor are",
-        ),
-        "something else": ((lambda q, k: torch.zeros(*q.shape[:2], k.shape[1]),), "off by up to"),
-        "a hundredth too much": ((lambda q, k: q @ k.mT / root(q) + 0.01,), "up to 0.01 ("),
-        "NumPy": ((lambda q, k: (q @ k.mT).detach().numpy(),), "returned ndarray"),
-        "out of the graph": ((lambda q, k: (q @ k.mT / root(q)).detach(),), "no gradient flows"),
-        "no return": ((lambda q, k: None,), "is a `return` missing"),
-    },
-    "6.3": {
-        "columns (004-8)": (
-            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(-2).nan_to_num(0)),),
-            "runs over the queries",
-        ),
-        "batch": (
-            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(0).nan_to_num(0)),),
-            "runs over the batch",
-        ),
-        "no scale": (
-            (slipped_attend(lambda s, m, d: (s * d**0.5).masked_fill(~m, -INF).softmax(-1)),),
-            "are not divided by sqrt(d)",
-        ),
-        "scale by d": (
-            (slipped_attend(lambda s, m, d: (s / d**0.5).masked_fill(~m, -INF).softmax(-1)),),
-            "divided by d",
-        ),
-        "mask after softmax": (
-            (slipped_attend(lambda s, m, d: s.softmax(-1) * m),),
-            "comes after the softmax",
-        ),
-        "polarity": (
-            (slipped_attend(lambda s, m, d: s.masked_fill(m, -INF).softmax(-1).nan_to_num(0)),),
-            "wrong way round (True means may look): it is off",
-        ),
-        "polarity, nan where all was open": (
-            (slipped_attend(lambda s, m, d: s.masked_fill(m, -INF).softmax(-1)),),
-            "wrong way round (True means may look): the result contains nan",
-        ),
-        "mask by zero": ((slipped_attend(lambda s, m, d: (s * m).softmax(-1)),), "exp(0) = 1"),
-        "no mask": ((slipped_attend(lambda s, m, d: s.softmax(-1)),), "no key is hidden"),
-        "closed row uniform": (
-            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -1e9).softmax(-1)),),
-            "shares its weight out equally",
-        ),
-        "closed row nan": (
-            (slipped_attend(lambda s, m, d: s.masked_fill(~m, -INF).softmax(-1)),),
-            "comes out as nan",
-        ),
-        "exponentials of large scores": (
-            (naive_attend,),
-            "exponentials of large scores are infinite",
-        ),
-        "the largest of all scores": (
-            (largest_of_all_attend,),
-            "takes away the largest score of each row",
-        ),
-        "softmax, mask, renormalise": ((renormalised_attend,), "nothing is left to share out"),
-        "a gradient cut off": (
-            (lambda q, k, v, mask: fill_attend(q.detach(), k, v, mask),),
-            "gradient of q is off",
-        ),
-        "hidden scores only low": (
-            (
-                slipped_attend(
-                    lambda s, m, d: s.masked_fill(~m, -20.0).softmax(-1) * m.any(-1, keepdim=True)
-                ),
-            ),
-            "not exactly 0",
-        ),
-        "hidden scores at -20, then zeroed": (
-            (slipped_attend(low_fill(-20.0)),),
-            "may be seen near -150)",
-        ),
-        "hidden scores at -50, then zeroed": (
-            (slipped_attend(low_fill(-50.0)),),
-            "a low number such as -20 or -10000 stands for a hidden score",
-        ),
-        "hidden scores at -100, then zeroed": (
-            (slipped_attend(low_fill(-100.0)),),
-            "minus infinity does not: it is off",
-        ),
-        "hidden scores at -10000, then zeroed": (
-            (slipped_attend(low_fill(-1e4)),),
-            "may be seen near -25000)",
-        ),
-        "view for transpose": (
-            (view_attend,),
-            "`view` or `reshape` only renames the axes of k",
-        ),
-        "nan gradient": ((nan_gradient,), "contains nan"),
-        "places changed": (
-            (lambda q, k, v, mask: fill_attend(q, k, v, mask)[::-1],),
-            "changed places",
-        ),
-        "context alone": (
-            (lambda q, k, v, mask: fill_attend(q, k, v, mask)[0],),
-            "1 tensor, where 2 are",
-        ),
-    },
-    "6.4": {
-        "polarity by parity": (
-            (lambda n: (torch.arange(n)[:, None] >= torch.arange(n)) ^ bool(n % 2),),
-            "is not the same at every length",
-        ),
-        "zeros and ones": ((lambda n: torch.tril(torch.ones(n, n)),), "hide nothing"),
-        "zeros and ones, whole": (
-            (lambda n: torch.tril(torch.ones(n, n, dtype=torch.long)),),
-            "no True and False",
-        ),
-        "strictly past": ((lambda n: torch.ones(n, n).tril(-1).bool(),), "cannot see itself"),
-        "future": ((lambda n: torch.ones(n, n).triu().bool(),), "the mask is transposed"),
-        "nothing hidden": ((lambda n: torch.ones(n, n).bool(),), "no key is hidden"),
-        "one too far": ((lambda n: torch.ones(n, n).tril(1).bool(),), "just after it"),
-        "nan": ((lambda n: torch.ones(n, n).triu(1) * -INF,), "0 times infinity"),
-        "a nudge": (
-            (lambda n: torch.full((n, n), -1.0).triu(1) * 2,),
-            "of its weight on later keys",
-        ),
-        "added, only -20": (
-            (lambda n: torch.full((n, n), -20.0).triu(1),),
-            "a low number such as -20",
-        ),
-        "added, only -10000": (
-            (lambda n: torch.full((n, n), -1e4).triu(1),),
-            "minus infinity does not: a later key",
-        ),
-        "transposed, added": (
-            (lambda n: torch.full((n, n), -INF).tril(-1),),
-            "not the past (length",
-        ),
-        "itself alone": ((lambda n: torch.eye(n).bool(),), "earlier ones are hidden too"),
-        "one row": ((lambda n: torch.ones(n, dtype=torch.bool),), "has shape"),
-        "lists": ((lambda n: [[s <= t for s in range(n)] for t in range(n)],), "returned list,"),
-    },
-    "6.5": {
-        "view without transpose": (
-            (lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1), glue),
-            "split by `view`",
-        ),
-        "no transpose": ((lambda x, h: x.unflatten(-1, (h, -1)), glue), "after the tokens"),
-        "interleaved": (
-            (lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2), glue),
-            "every H-th feature",
-        ),
-        "reversed": ((lambda x, h: cut(x, h).flip(1), glue), "come in reverse order"),
-        "H for d (004-10)": (
-            (lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2), glue),
-            "width and number of heads",
-        ),
-        "merge without transpose": (
-            (cut, lambda x: x.reshape(x.shape[0], x.shape[2], -1)),
-            "merged by `view`",
-        ),
-        "merge interleaves": ((cut, lambda x: x.permute(0, 2, 3, 1).flatten(2)), "are interleaved"),
-        "merge reversed": ((cut, lambda x: glue(x.flip(1))), "the last comes first"),
-        "merge averages": ((cut, lambda x: x.mean(1)), "averaged, where they stand side by side"),
-        "merge sums": ((cut, lambda x: x.sum(1)), "summed, where they stand side by side"),
-        "a list of heads": ((lambda x, h: x.chunk(h, -1), glue), "tensors, where 1 is expected"),
-        "view of swapped memory": (
-            (cut, lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)),
-            "stopped with RuntimeError",
-        ),
-    },
-    "6.6": {
-        "softmax over queries (004-8)": (
-            (but(weigh=lambda self, s, look: s.masked_fill(~look, -INF).softmax(-2)),),
-            "columns sum to one",
-        ),
-        "softmax over heads": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -INF).softmax(1).nan_to_num(0)),),
-            "over the heads",
-        ),
-        "no scale": ((but(scores=lambda self, q, k: q @ k.mT),), "are not divided by sqrt(d)"),
-        "scale by d": ((but(scores=lambda self, q, k: q @ k.mT / q.shape[-1]),), "divided by d,"),
-        "scale by sqrt(D)": (
-            (but(scores=lambda self, q, k: q @ k.mT / (q.shape[-1] * q.shape[1]) ** 0.5),),
-            "divided by sqrt(D)",
-        ),
-        "mask after softmax": (
-            (but(weigh=lambda self, s, look: s.softmax(-1) * look),),
-            "comes after the softmax",
-        ),
-        "polarity": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(look, -INF).softmax(-1).nan_to_num(0)),),
-            "wrong way round (True means may look): it is off",
-        ),
-        "transposed mask": (
-            (but(weigh=lambda self, s, look: s.masked_fill(~look.mT, -INF).softmax(-1)),),
-            "mask is transposed",
-        ),
-        "strict mask": (
-            (
-                but(
-                    weigh=lambda s_, s, look: (
-                        s.masked_fill(~look.tril(-1), -INF).softmax(-1).nan_to_num(0)
-                    )
-                ),
-            ),
-            "a query cannot see itself, because the diagonal is hidden too: it is",
-        ),
-        "strict mask, nan for the first token": (
-            (but(weigh=lambda self, s, look: s.masked_fill(~look.tril(-1), -INF).softmax(-1)),),
-            "the diagonal is hidden too: the result contains nan",
-        ),
-        "strict mask, filled with -1e9": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(~look.tril(-1), -1e9).softmax(-1)),),
-            "because the diagonal",
-        ),
-        "one ahead": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(~one_ahead(look), -INF).softmax(-1)),),
-            "shifted by one",
-        ),
-        "one ahead, filled with -1e9": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(~one_ahead(look), -1e9).softmax(-1)),),
-            "also sees the key just after it",
-        ),
-        "polarity, filled with -1e9": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(look, -1e9).softmax(-1)),),
-            "the mask is the wrong way round",
-        ),
-        "hidden scores at -20": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -20.0).softmax(-1)),),
-            "stands for a hidden score, and where the scores that may be seen are lower still",
-        ),
-        "hidden scores at -20, then zeroed": (
-            (but(weigh=lambda s_, s, look: low_fill(-20.0)(s, look)),),
-            "output 0 is wrong",
-        ),
-        "hidden scores at -10000": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -1e4).softmax(-1)),),
-            "and not exactly 0, where",
-        ),
-        "tril and renormalise": ((but(weigh=tril_and_renormalise),), "hide it before the softmax"),
-        "view for transpose": (
-            (but(scores=lambda s_, q, k: q @ k.reshape(*q.shape[:2], -1, q.shape[2]) / root(q)),),
-            "only renames the axes of k",
-        ),
-        "softmax over the batch": (
-            (but(weigh=lambda s_, s, look: s.masked_fill(~look, -INF).softmax(0).nan_to_num(0)),),
-            "over the batch",
-        ),
-        "the kernel's mask in torch's module (004-14)": (
-            (WithKernelsMask,),
-            "wrong way round (True means may look): the result contains nan",
-        ),
-        "torch's module, batch_first forgotten (004-14)": (
-            (BatchForTime,),
-            "batch and time have changed places",
-        ),
-        "torch's module without biases": ((WithoutBias,), "there is no parameter `query.bias`;"),
-        "values without a projection": (
-            (but(project=lambda self, x: (self.query(x), self.key(x), x)),),
-            "`value` is missing",
-        ),
-        "a layer, not its class": ((Layer(12, 3),), "the class itself"),
-        "not a module": ((NotAModule,), "an nn.Module is expected"),
-        "bfloat16": ((but(finish=lambda s, c: s.out(c).bfloat16()),), "it is off by up to"),
-        "mask by zero": ((but(weigh=lambda self, s, look: (s * look).softmax(-1)),), "exp(0) = 1"),
-        "no mask": ((but(weigh=lambda self, s, look: s.softmax(-1)),), "no key is hidden"),
-        "view without transpose": (
-            (
-                but(
-                    split=lambda self, x: x.reshape(
-                        x.shape[0], self.num_heads, x.shape[1], x.shape[2] // self.num_heads
-                    )
-                ),
-            ),
-            "split by `view`",
-        ),
-        "merge without transpose": (
-            (but(merge=lambda self, x: x.reshape(x.shape[0], x.shape[2], -1)),),
-            "merged by `view`",
-        ),
-        "both without transpose": (
-            (
-                but(
-                    split=lambda self, x: x.reshape(
-                        x.shape[0], self.num_heads, x.shape[1], x.shape[2] // self.num_heads
-                    ),
-                    merge=lambda self, x: x.reshape(x.shape[0], x.shape[2], -1),
-                ),
-            ),
-            "split and merged by `view`",
-        ),
-        "heads interleaved": (
-            (but(merge=lambda self, x: x.permute(0, 2, 3, 1).flatten(2)),),
-            "features are interleaved",
-        ),
-        "heads reversed": ((but(merge=lambda self, x: glue(x.flip(1))),), "the last comes first"),
-        "projection order (k, q, v)": (
-            (but(project=lambda self, x: (self.key(x), self.query(x), self.value(x))),),
-            "key, query, value for",
-        ),
-        "projection order (q, v, k)": (
-            (but(project=lambda self, x: (self.query(x), self.value(x), self.key(x))),),
-            "query, value, key for",
-        ),
-        "transposed projections": (
-            (
-                but(
-                    project=lambda self, x: [
-                        x @ p.weight + p.bias for p in (self.query, self.key, self.value)
-                    ],
-                    finish=lambda self, c: self.residual_dropout(
-                        c @ self.out.weight + self.out.bias
-                    ),
-                ),
-            ),
-            "multiply by W",
-        ),
-        "no output projection": (
-            (but(finish=lambda self, c: self.residual_dropout(c)),),
-            "`out`, is missing",
-        ),
-        "detached": ((but(thin=lambda self, w: w.detach()),), "gradient of x is off"),
-        "dropout in eval": ((but(thin=everywhere(None)),), "attention_dropout is left on in eval"),
-        "residual dropout in eval": (
-            (but(finish=lambda s, c: F.dropout(s.out(c), s.residual_dropout.p)),),
-            "residual_dropout is left on in eval",
-        ),
-        "no attention dropout": ((but(thin=lambda self, w: w),), "drop weights after"),
-        "no residual dropout": ((but(finish=lambda s, c: s.out(c)),), "drop output features"),
-        "dropouts swapped": (
-            (
-                but(
-                    thin=lambda self, w: self.residual_dropout(w),
-                    finish=lambda self, c: self.attention_dropout(self.out(c)),
-                ),
-            ),
-            "changed places",
-        ),
-        "dropout on the context": (
-            (but(merge=lambda s, x: s.attention_dropout(glue(x)), thin=lambda s, w: w),),
-            "whole weights",
-        ),
-        "dropout on whole value tokens": (
-            (but(thin=lambda s, w: w, project=thin_tokens),),
-            "independently: neighbouring queries",
-        ),
-        "one coin for all heads": (
-            (but(thin=lambda s, w: w * s.attention_dropout(torch.ones_like(w[:, :1]))),),
-            "independently: neighbouring heads",
-        ),
-        "one coin for a feature of all tokens": (
-            (but(finish=lambda s, c: s.out(c) * s.residual_dropout(torch.ones_like(c[:, :1]))),),
-            "independently: neighbouring tokens",
-        ),
-        "dropout that is not scaled up": (
-            (but(thin=lambda s, w: w * (s.attention_dropout(torch.ones_like(w)) > 0)),),
-            "does not drop whole weights: it acts somewhere",
-        ),
-        "residual dropout too early": (
-            (but(finish=lambda s, c: s.out(s.residual_dropout(c))),),
-            "too early",
-        ),
-        "dropout of the kernel in eval": ((KernelDropsAlways,), "moves by up to"),
-        "dropout on the scores": (
-            (
-                but(
-                    scores=lambda s, q, k: s.attention_dropout(q @ k.mT / root(q)),
-                    thin=lambda s, w: w,
-                ),
-            ),
-            "attention_dropout changes nothing",
-        ),
-        "residual connection inside": ((WithResidual,), "the input is added"),
-        "returns a pair": ((ReturnsPair,), "returned a tuple"),
-        "names of its own": ((OtherNames,), "(there is wq.weight, wq.bias, wk.weight"),
-        "projections packed into one": ((Packed,), "named and shaped query.weight (12, 12)"),
-        "chunked heads (004-11)": ((HeadWidths,), "`query.weight` has shape (4, 12)"),
-    },
-    "6.7": {
-        "no biases": ((lambda D, H: 4 * D * D, lambda T, D, H: 0), "the biases are missing"),
-        "three projections": (
-            (lambda D, H: 3 * D * D + 3 * D, lambda T, D, H: 0),
-            "one projection",
-        ),
-        "three matrices": (
-            (lambda D, H: 3 * D * D, lambda T, D, H: 0),
-            "and the biases are missing",
-        ),
-        "times heads": ((lambda D, H: H * 4 * (D * D + D), lambda T, D, H: 0), "of the full width"),
-        "chunked heads (004-11)": (
-            (lambda D, H: 4 * (D * D // H + D), lambda T, D, H: 0),
-            "chunk of the input; a head",
-        ),
-        "projections alone": (
-            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D),
-            "all pairs of tokens are missing",
-        ),
-        "pairs alone": (
-            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 4 * T * T * D),
-            "the projections are missing",
-        ),
-        "one product, or half of the pairs": (
-            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 2 * T * T * D),
-            "half of the work on pairs of tokens",
-        ),
-        "pairs that may be seen": (
-            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 2 * T * (T + 1) * D),
-            "only pairs that may be seen",
-        ),
-        "heads at full width": (
-            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * D * D + 4 * H * T * T * D),
-            "with the full width",
-        ),
-        "one addition fewer": (
-            (lambda D, H: 4 * D * (D + 1), one_addition_fewer),
-            "k products take k - 1 additions",
-        ),
-        "T and D changed places": (
-            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: 8 * T * T * D + 4 * T * D * D),
-            "0.7451 of what",
-        ),
-        "something else": (
-            (lambda D, H: 4 * D * (D + 1), lambda T, D, H: T * D),
-            "0.0004085 of what",
-        ),
-    },
-}
 
 
 def seen_and_hidden(arrays):
@@ -991,61 +342,485 @@ def of_layer(belongs):
     return lambda sizes, parameters, x: belongs(*x.shape, sizes[1])
 
 
-REGIMES = {
-    "6.2": {
-        "scores": {
-            "three equal axes": lambda arrays: len(set(arrays[0].shape)) == 1,
-            "three different axes": lambda arrays: len(set(arrays[0].shape)) == 3,
-            "one token": lambda arrays: arrays[0].shape[1] == 1,
-            "one sequence": lambda arrays: len(arrays[0]) == 1,
-        },
+RIGHT = {}
+WRONG = {}
+REGIMES = {}
+
+RIGHT["6.1"] = {
+    "tuples": (SHAPES,),
+    "lists": ({name: list(shape) for name, shape in SHAPES.items()},),
+    "torch sizes": ({name: torch.zeros(shape).shape for name, shape in SHAPES.items()},),
+}
+WRONG["6.1"] = {
+    "no batch axis": (with_shape("scores", (5, 5)), "batch axis is missing"),
+    "scores like the input (004-8)": (with_shape("scores", (2, 5, 12)), "pair of tokens"),
+    "heads after tokens": (with_shape("q_heads", (2, 5, 3, 4)), "their order is not"),
+    "d/h heads (004-10)": (with_shape("q_heads", (2, 4, 5, 3)), "not 4 heads of width 3"),
+    "full width per head": (with_shape("q_heads", (2, 3, 5, 12)), "its share of the width"),
+    "one context for all heads": (
+        with_shape("context_heads", (2, 5, 4)),
+        "4 axes and 120 numbers, not 3 and 40",
+    ),
+    "half a feature": (with_shape("q_heads", (2, 3, 5, 4.5)), "not 4 and 135"),
+    "one left out": (with_shape("y", None), "no prediction for y"),
+    "not a dictionary": (((2, 5, 12),), "a dictionary is expected"),
+}
+
+RIGHT["6.2"] = {
+    "mT": (lambda q, k: q @ k.mT / q.shape[-1] ** 0.5,),
+    "bmm": (lambda q, k: torch.bmm(q, k.transpose(1, 2)) / math.sqrt(q.size(2)),),
+    "einsum": (lambda q, k: torch.einsum("bti,bsi->bts", q, k) * q.shape[2] ** -0.5,),
+    "scaled before": (lambda q, k: (q * q.shape[-1] ** -0.25) @ (k * q.shape[-1] ** -0.25).mT,),
+    "broadcast": (lambda q, k: (q[:, :, None] * k[:, None]).sum(-1) / root(q),),
+    "loops": (loop_scores,),
+    "baddbmm": (
+        lambda q, k: torch.baddbmm(
+            q.new_zeros(1), q, k.permute(0, 2, 1), beta=0, alpha=q.size(-1) ** -0.5
+        ),
+    ),
+    "one sequence at a time": (
+        lambda q, k: torch.stack([a.mm(b.t()) / root(a) for a, b in zip(q, k, strict=True)]),
+    ),
+}
+WRONG["6.2"] = {
+    "`.T`": (lambda q, k: q @ k.T / root(q), "only the last two may swap: it"),
+    "`.T`, unscaled": (
+        lambda q, k: q @ k.T,
+        "`.T` turns all three axes round, the batch included; only the last two may swap (nor",
+    ),
+    "no scale": (lambda q, k: q @ k.mT, "the scores are not divided by"),
+    "scale by d": (lambda q, k: q @ k.mT / q.shape[-1], "divided by d"),
+    "multiplied": (lambda q, k: q @ k.mT * root(q), "multiplied by sqrt(d)"),
+    "length for width": (lambda q, k: q @ k.mT / q.shape[1] ** 0.5, "root of the length"),
+    "keys down": (lambda q, k: k @ q.mT / root(q), "rows and columns of the scores are swapped"),
+    "softmax too early": (lambda q, k: (q @ k.mT / root(q)).softmax(-1), "already a softmax"),
+    "clipped (004-9)": (lambda q, k: (q @ k.mT).clip(-1, 1), "scores are clipped, so"),
+    "clipped at 5 after scaling": (
+        lambda q, k: (q @ k.mT / q.shape[-1] ** 0.5).clamp(-5, 5),
+        "(2, 7, 6), large scores",
+    ),
+    "clipped after scaling": (
+        lambda q, k: (q @ k.mT / root(q)).clamp(max=0.5),
+        "clipped after scaling",
+    ),
+    "view for transpose": (
+        lambda q, k: q @ k.reshape(len(k), k.shape[2], k.shape[1]) / root(q),
+        "`transpose` is needed: it",
+    ),
+    "view for transpose, unscaled": (
+        lambda q, k: q @ k.reshape(len(k), k.shape[2], k.shape[1]),
+        "`transpose` is needed (nor are",
+    ),
+    "something else": (lambda q, k: torch.zeros(*q.shape[:2], k.shape[1]), "off by up to"),
+    "a hundredth too much": (lambda q, k: q @ k.mT / root(q) + 0.01, "up to 0.01 ("),
+    "NumPy": (lambda q, k: (q @ k.mT).detach().numpy(), "returned ndarray"),
+    "out of the graph": (lambda q, k: (q @ k.mT / root(q)).detach(), "no gradient flows"),
+    "no return": (lambda q, k: None, "is a `return` missing"),
+}
+REGIMES["6.2"] = {
+    "scores": {
+        "three equal axes": lambda arrays: len(set(arrays[0].shape)) == 1,
+        "three different axes": lambda arrays: len(set(arrays[0].shape)) == 3,
+        "one token": lambda arrays: arrays[0].shape[1] == 1,
+        "one sequence": lambda arrays: len(arrays[0]) == 1,
     },
-    "6.3": {
-        "attend": {
-            "a row without any key": lambda arrays: not arrays[3].any(-1).all(),
-            "nothing hidden": lambda arrays: arrays[3].all(),
-            "one key": lambda arrays: arrays[1].shape[-2] == 1,
-            "more keys than queries": lambda arrays: arrays[1].shape[-2] > arrays[0].shape[-2],
-            "heads": lambda arrays: arrays[0].ndim == 4,
-            "one mask for all sequences": lambda arrays: arrays[3].ndim == 2,
-            "scores in the thousands": lambda arrays: (
-                np.abs(seen_and_hidden(arrays)[0]).max() > 1000
-            ),
-            "scores that may be seen below -100, hidden ones above": lambda a: is_low(a, 100),
-            "scores that may be seen below -10000, hidden ones above": lambda a: is_low(a, 10_000),
-            "float32": lambda arrays: arrays[0].dtype == np.float32,
-        },
+}
+
+RIGHT["6.3"] = {
+    "masked_fill": (fill_attend,),
+    "torch's fused kernel, with identity values for the weights": (sdpa_attend,),
+    "einsum and -1e10": (einsum_attend,),
+    "exponentials below the largest score that is seen": (exponential_attend,),
+    "the smallest number, rows closed by where": (smallest_attend,),
+    "a logarithm of sums, keyword by keyword": (logsumexp_attend,),
+}
+WRONG["6.3"] = {
+    "columns (004-8)": (attend_with("softmax(-1)", "softmax(-2)"), "runs over the queries"),
+    "batch": (attend_with("softmax(-1)", "softmax(0)"), "runs over the batch"),
+    "no scale": (attend_with(" / root(q)", ""), "are not divided by sqrt(d)"),
+    "scale by d": (attend_with("root(q)", "q.shape[-1]"), "divided by d"),
+    "mask after softmax": (
+        attend_with(".masked_fill(~mask, -INF)", "", ".nan_to_num(0.0)", " * mask"),
+        "comes after the softmax",
+    ),
+    "polarity": (attend_with("~mask", "mask"), "wrong way round (True means may look): it is off"),
+    "polarity, nan where all was open": (
+        attend_with("~mask", "mask", ".nan_to_num(0.0)", ""),
+        "wrong way round (True means may look): the result contains nan",
+    ),
+    "mask by zero": (attend_with(".masked_fill(~mask, -INF)", " * mask"), "exp(0) = 1"),
+    "no mask": (attend_with(".masked_fill(~mask, -INF)", ""), "no key is hidden"),
+    "closed row uniform": (attend_with("-INF", "-1e9"), "shares its weight out equally"),
+    "closed row nan": (attend_with(".nan_to_num(0.0)", ""), "comes out as nan"),
+    "exponentials of large scores": (
+        edited(renormalised_attend, "softmax(-1)", "exp()"),
+        "exponentials of large scores are infinite",
+    ),
+    "the largest of all scores": (
+        edited(exponential_attend, "amax(-1, keepdim=True)", "max()"),
+        "takes away the largest score of each row",
+    ),
+    "softmax, mask, renormalise": (renormalised_attend, "nothing is left to share out"),
+    "a gradient cut off": (attend_with("(q @", "(q.detach() @"), "gradient of q is off"),
+    "hidden scores only low": (
+        attend_with("-INF", "-20.0", ".nan_to_num(0.0)", " * mask.any(-1, keepdim=True)"),
+        "not exactly 0",
+    ),
+    "hidden scores at -20, then zeroed": (
+        attend_with("-INF", "-20.0", ".nan_to_num(0.0)", " * mask"),
+        "may be seen near -150)",
+    ),
+    "hidden scores at -50, then zeroed": (
+        attend_with("-INF", "-50.0", ".nan_to_num(0.0)", " * mask"),
+        "a low number such as -20 or -10000 stands for a hidden score",
+    ),
+    "hidden scores at -100, then zeroed": (
+        attend_with("-INF", "-100.0", ".nan_to_num(0.0)", " * mask"),
+        "minus infinity does not: it is off",
+    ),
+    "hidden scores at -10000, then zeroed": (
+        attend_with("-INF", "-1e4", ".nan_to_num(0.0)", " * mask"),
+        "may be seen near -25000)",
+    ),
+    "view for transpose": (
+        attend_with("swap(k)", "k.reshape(swap(k).shape)"),
+        "`view` or `reshape` only renames the axes of k",
+    ),
+    "nan gradient": (nan_gradient, "contains nan"),
+    "places changed": (
+        attend_with("weights @ v, weights", "weights, weights @ v"),
+        "changed places",
+    ),
+    "context alone": (attend_with("@ v, weights", "@ v"), "1 tensor, where 2 are"),
+}
+REGIMES["6.3"] = {
+    "attend": {
+        "a row without any key": lambda arrays: not arrays[3].any(-1).all(),
+        "nothing hidden": lambda arrays: arrays[3].all(),
+        "one key": lambda arrays: arrays[1].shape[-2] == 1,
+        "more keys than queries": lambda arrays: arrays[1].shape[-2] > arrays[0].shape[-2],
+        "heads": lambda arrays: arrays[0].ndim == 4,
+        "one mask for all sequences": lambda arrays: arrays[3].ndim == 2,
+        "scores in the thousands": lambda arrays: np.abs(seen_and_hidden(arrays)[0]).max() > 1000,
+        "scores that may be seen below -100, hidden ones above": lambda a: is_low(a, 100),
+        "scores that may be seen below -10000, hidden ones above": lambda a: is_low(a, 10_000),
+        "float32": lambda arrays: arrays[0].dtype == np.float32,
     },
-    "6.4": {
-        "causal_mask": {
-            "length 1": lambda arrays, T: T == 1,
-            "length 2": lambda arrays, T: T == 2,
-            "an odd length": lambda arrays, T: T > 2 and T % 2,
-            "an even length": lambda arrays, T: T > 2 and not T % 2,
-        },
+}
+
+RIGHT["6.4"] = {
+    "boolean, True = may look": (lambda n: torch.ones(n, n, dtype=torch.bool).tril(),),
+    "boolean, True = hidden": (lambda n: torch.ones(n, n, dtype=torch.bool).triu(1),),
+    "added": (lambda n: torch.full((n, n), -INF).triu(1),),
+    "added, -1e10, more axes": (lambda n: torch.full((1, 1, n, n), -1e10).triu(1),),
+    "compared positions": (lambda n: torch.arange(n)[:, None] >= torch.arange(n),),
+    "torch's own": (lambda n: nn.Transformer.generate_square_subsequent_mask(n),),
+    "the smallest half": (
+        lambda n: torch.full((n, n), torch.finfo(torch.float16).min, dtype=torch.half).triu(1),
+    ),
+}
+WRONG["6.4"] = {
+    "polarity by parity": (
+        lambda n: (torch.arange(n)[:, None] >= torch.arange(n)) ^ bool(n % 2),
+        "is not the same at every length",
+    ),
+    "zeros and ones": (lambda n: torch.tril(torch.ones(n, n)), "hide nothing"),
+    "zeros and ones, whole": (
+        lambda n: torch.tril(torch.ones(n, n, dtype=torch.long)),
+        "no True and False",
+    ),
+    "strictly past": (lambda n: torch.ones(n, n).tril(-1).bool(), "cannot see itself"),
+    "future": (lambda n: torch.ones(n, n).triu().bool(), "the mask is transposed"),
+    "nothing hidden": (lambda n: torch.ones(n, n).bool(), "no key is hidden"),
+    "one too far": (lambda n: torch.ones(n, n).tril(1).bool(), "just after it"),
+    "nan": (lambda n: torch.ones(n, n).triu(1) * -INF, "0 times infinity"),
+    "a nudge": (lambda n: torch.full((n, n), -1.0).triu(1) * 2, "of its weight on later keys"),
+    "added, only -20": (lambda n: torch.full((n, n), -20.0).triu(1), "a low number such as -20"),
+    "added, only -10000": (
+        lambda n: torch.full((n, n), -1e4).triu(1),
+        "minus infinity does not: a later key",
+    ),
+    "transposed, added": (lambda n: torch.full((n, n), -INF).tril(-1), "not the past (length"),
+    "itself alone": (lambda n: torch.eye(n).bool(), "earlier ones are hidden too"),
+    "one row": (lambda n: torch.ones(n, dtype=torch.bool), "has shape"),
+    "lists": (lambda n: [[s <= t for s in range(n)] for t in range(n)], "returned list,"),
+}
+REGIMES["6.4"] = {
+    "causal_mask": {
+        "length 1": lambda arrays, T: T == 1,
+        "length 2": lambda arrays, T: T == 2,
+        "an odd length": lambda arrays, T: T > 2 and T % 2,
+        "an even length": lambda arrays, T: T > 2 and not T % 2,
     },
-    "6.5": {
-        "split_heads": {name: of_split(belongs) for name, belongs in HEADS.items()},
-        "merge_heads": {name: of_merge(belongs) for name, belongs in HEADS.items()},
+}
+
+RIGHT["6.5"] = {
+    "view": (
+        lambda x, h: x.view(*x.shape[:2], h, x.shape[2] // h).transpose(1, 2),
+        lambda x: x.transpose(1, 2).contiguous().view(len(x), x.shape[2], -1),
+    ),
+    "chunks": (
+        lambda x, h: torch.stack(x.chunk(h, -1), 1),
+        lambda x: torch.cat(list(x.unbind(1)), -1),
+    ),
+    "slices": (
+        index_split,
+        lambda x: x.permute(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1),
+    ),
+    "unflatten": (cut, glue),
+}
+WRONG["6.5"] = {
+    "view without transpose": ((view_heads, glue), "split by `view`"),
+    "no transpose": ((lambda x, h: x.unflatten(-1, (h, -1)), glue), "after the tokens"),
+    "interleaved": (
+        (lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2), glue),
+        "every H-th feature",
+    ),
+    "reversed": ((lambda x, h: cut(x, h).flip(1), glue), "come in reverse order"),
+    "H for d (004-10)": (
+        (lambda x, h: x.unflatten(-1, (-1, h)).transpose(1, 2), glue),
+        "width and number of heads",
+    ),
+    "merge without transpose": ((cut, view_tokens), "merged by `view`"),
+    "merge interleaves": ((cut, interleave), "are interleaved"),
+    "merge reversed": ((cut, glue_reversed), "the last comes first"),
+    "merge averages": ((cut, lambda x: x.mean(1)), "averaged, where they stand side by side"),
+    "merge sums": ((cut, lambda x: x.sum(1)), "summed, where they stand side by side"),
+    "a list of heads": ((lambda x, h: x.chunk(h, -1), glue), "tensors, where 1 is expected"),
+    "view of swapped memory": (
+        (cut, lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)),
+        "stopped with RuntimeError",
+    ),
+}
+REGIMES["6.5"] = {
+    "split_heads": {name: of_split(belongs) for name, belongs in HEADS.items()},
+    "merge_heads": {name: of_merge(belongs) for name, belongs in HEADS.items()},
+}
+
+RIGHT["6.6"] = {
+    "in steps": (Layer,),
+    "torch's fused kernel": (WithSDPA,),
+    "torch's own module inside": (WithTorchModule,),
+    "torch's own function": (WithFunction,),
+    "einsum and -1e10": (WithEinsum,),
+    "a loop over the queries": (WithLoops,),
+    "a loop over the heads": (WithHeadLoop,),
+    "an additive mask in a buffer": (WithBuffer,),
+    "a softmax in float32": (
+        layer_with("softmax(-1)", "softmax(-1, dtype=torch.float32).type_as(scores)"),
+    ),
+    "torch's own module, time first, without weights": (WithTimeFirst,),
+}
+WRONG["6.6"] = {
+    "softmax over queries (004-8)": (
+        layer_with("softmax(-1)", "softmax(-2)"),
+        "columns sum to one",
+    ),
+    "softmax over heads": (layer_with("softmax(-1)", "softmax(1).nan_to_num(0)"), "over the heads"),
+    "no scale": (layer_with(" / root(q)", ""), "are not divided by sqrt(d)"),
+    "scale by d": (layer_with("root(q)", "q.shape[-1]"), "divided by d,"),
+    "scale by sqrt(D)": (layer_with("root(q)", "root(x)"), "divided by sqrt(D)"),
+    "mask after softmax": (weights_with("scores.softmax(-1) * look"), "comes after the softmax"),
+    "polarity": (
+        layer_with("~look", "look", "softmax(-1)", "softmax(-1).nan_to_num(0)"),
+        "wrong way round (True means may look): it is off",
+    ),
+    "transposed mask": (layer_with("~look", "~look.mT"), "mask is transposed"),
+    "strict mask": (
+        layer_with("tril()", "tril(-1)", "softmax(-1)", "softmax(-1).nan_to_num(0)"),
+        "a query cannot see itself, because the diagonal is hidden too: it is",
+    ),
+    "strict mask, nan for the first token": (
+        layer_with("tril()", "tril(-1)"),
+        "the diagonal is hidden too: the result contains nan",
+    ),
+    "strict mask, filled with -1e9": (
+        layer_with("tril()", "tril(-1)", "-INF", "-1e9"),
+        "because the diagonal",
+    ),
+    "one ahead": (layer_with("tril()", "tril(1)"), "shifted by one"),
+    "one ahead, filled with -1e9": (
+        layer_with("tril()", "tril(1)", "-INF", "-1e9"),
+        "also sees the key just after it",
+    ),
+    "polarity, filled with -1e9": (
+        layer_with("~look", "look", "-INF", "-1e9"),
+        "the mask is the wrong way round",
+    ),
+    "hidden scores at -20": (
+        layer_with("-INF", "-20.0"),
+        "stands for a hidden score, and where the scores that may be seen are lower still",
+    ),
+    "hidden scores at -20, then zeroed": (
+        layer_with("-INF", "-20.0", "softmax(-1)", "softmax(-1) * look"),
+        "output 0 is wrong",
+    ),
+    "hidden scores at -10000": (layer_with("-INF", "-1e4"), "and not exactly 0, where"),
+    "tril and renormalise": (
+        weights_with("scores.softmax(-1).tril()", "@ v", "/ weights.sum(-1, keepdim=True) @ v"),
+        "hide it before the softmax",
+    ),
+    "view for transpose": (
+        layer_with("swap(k)", "k.reshape(swap(k).shape)"),
+        "only renames the axes of k",
+    ),
+    "softmax over the batch": (
+        layer_with("softmax(-1)", "softmax(0).nan_to_num(0)"),
+        "over the batch",
+    ),
+    "the kernel's mask in torch's module (004-14)": (
+        edited(WithTorchModule, "triu(1)", "tril()"),
+        "wrong way round (True means may look): the result contains nan",
+    ),
+    "torch's module, batch_first forgotten (004-14)": (
+        edited(WithTorchModule, ", batch_first=True", "", "x.shape[1]", "len(x)"),
+        "batch and time have changed places",
+    ),
+    "torch's module without biases": (
+        edited(WithTorchModule, "batch_first=True", "bias=False, batch_first=True"),
+        "there is no parameter `query.bias`;",
+    ),
+    "values without a projection": (layer_with("self.value(x)", "x"), "`value` is missing"),
+    "a layer, not its class": (Layer(12, 3), "the class itself"),
+    "not a module": (NotAModule, "an nn.Module is expected"),
+    "bfloat16": (finish_with("self.out(context).bfloat16()"), "it is off by up to"),
+    "mask by zero": (weights_with("(scores * look).softmax(-1)"), "exp(0) = 1"),
+    "no mask": (weights_with("scores.softmax(-1)"), "no key is hidden"),
+    "view without transpose": (layer_with("cut(", "view_heads("), "split by `view`"),
+    "merge without transpose": (layer_with("glue(", "view_tokens("), "merged by `view`"),
+    "both without transpose": (
+        layer_with("cut(", "view_heads(", "glue(", "view_tokens("),
+        "split and merged by `view`",
+    ),
+    "heads interleaved": (layer_with("glue(", "interleave("), "features are interleaved"),
+    "heads reversed": (layer_with("glue(", "glue_reversed("), "the last comes first"),
+    "projection order (k, q, v)": (
+        layer_with("self.query(x), self.key(x)", "self.key(x), self.query(x)"),
+        "key, query, value for",
+    ),
+    "projection order (q, v, k)": (
+        layer_with("self.key(x), self.value(x)", "self.value(x), self.key(x)"),
+        "query, value, key for",
+    ),
+    "transposed projections": (layer_with("nn.Linear", "TurnedLinear"), "multiply by W"),
+    "no output projection": (layer_with("self.out(context)", "context"), "`out`, is missing"),
+    "detached": (thin_with("weights.detach()"), "gradient of x is off"),
+    "dropout in eval": (
+        thin_with("F.dropout(weights, self.attention_dropout.p)"),
+        "attention_dropout is left on in eval",
+    ),
+    "residual dropout in eval": (
+        finish_with("F.dropout(self.out(context), self.residual_dropout.p)"),
+        "residual_dropout is left on in eval",
+    ),
+    "no attention dropout": (thin_with("weights"), "drop weights after"),
+    "no residual dropout": (finish_with("self.out(context)"), "drop output features"),
+    "dropouts swapped": (
+        thin_with(
+            "self.residual_dropout(weights)", "residual_dropout(self", "attention_dropout(self"
+        ),
+        "changed places",
+    ),
+    "dropout on the context": (
+        layer_with("dropout(weights) @ v", "dropout(weights @ v)"),
+        "whole weights",
+    ),
+    "dropout on whole value tokens": (
+        thin_with(
+            "weights", "@ v", "@ (v * self.attention_dropout(torch.ones_like(v[:, :1, :, :1])))"
+        ),
+        "independently: neighbouring queries",
+    ),
+    "one coin for all heads": (
+        thin_with("weights * self.attention_dropout(torch.ones_like(weights[:, :1]))"),
+        "independently: neighbouring heads",
+    ),
+    "one coin for a feature of all tokens": (
+        finish_with("self.out(context) * self.residual_dropout(torch.ones_like(context[:, :1]))"),
+        "independently: neighbouring tokens",
+    ),
+    "dropout that is not scaled up": (
+        thin_with("weights * (self.attention_dropout(torch.ones_like(weights)) > 0)"),
+        "does not drop whole weights: it acts somewhere",
+    ),
+    "residual dropout too early": (
+        finish_with("self.out(self.residual_dropout(context))"),
+        "too early",
+    ),
+    "dropout of the kernel in eval": (
+        edited(WithSDPA, "if self.training else 0.0", ""),
+        "moves by up to",
+    ),
+    "dropout on the scores": (
+        thin_with("weights", "scores.masked", "self.attention_dropout(scores).masked"),
+        "attention_dropout changes nothing",
+    ),
+    "residual connection inside": (
+        layer_with("return self.finish", "return x + self.finish"),
+        "the input is added",
+    ),
+    "returns a pair": (layer_with("@ v))", "@ v)), None"), "returned a tuple"),
+    "names of its own": (OtherNames, "(there is wq.weight, wq.bias, wk.weight"),
+    "projections packed into one": (Packed, "named and shaped query.weight (12, 12)"),
+    "chunked heads (004-11)": (
+        layer_with("D, D) for _ in range(4)", "D, d) for d in (D // num_heads, D, D, D)"),
+        "`query.weight` has shape (4, 12)",
+    ),
+}
+REGIMES["6.6"] = {
+    "CausalSelfAttention": {
+        **{name: of_layer(belongs) for name, belongs in HEADS.items()},
+        "later scores far above all others": lambda sizes, parameters, x: x[..., 0].min() < -1e4,
+        "equal scores": lambda sizes, parameters, x: not parameters["key.weight"].any(),
     },
-    "6.6": {
-        "CausalSelfAttention": {
-            **{name: of_layer(belongs) for name, belongs in HEADS.items()},
-            "later scores far above all others": lambda sizes, parameters, x: (
-                x[..., 0].min() < -1e4
-            ),
-            "equal scores": lambda sizes, parameters, x: not parameters["key.weight"].any(),
-        },
+}
+
+RIGHT["6.7"] = {
+    "factored": (num_parameters, lambda T, D, H: 4 * T * D * (2 * D + T)),
+    "multiply-adds": (
+        lambda D, H: 4 * D**2 + 4 * D,
+        lambda T, D, H: 4 * T * D * D + 2 * T * T * D,
+    ),
+    "counted by torch": (
+        lambda D, H: sum(p.numel() for p in nn.MultiheadAttention(D, H).parameters()),
+        counted_by_torch,
+    ),
+}
+WRONG["6.7"] = {
+    "no biases": (parameters_with(" + D", ""), "the biases are missing"),
+    "three projections": (parameters_with("4 *", "3 *"), "one projection"),
+    "three matrices": (parameters_with("4 *", "3 *", " + D", ""), "and the biases are missing"),
+    "times heads": (parameters_with("4 *", "H * 4 *"), "of the full width"),
+    "chunked heads (004-11)": (
+        parameters_with("D * D", "D * D // H"),
+        "chunk of the input; a head",
+    ),
+    "projections alone": (flops_with(" + 4 * T * T * D", ""), "all pairs of tokens are missing"),
+    "pairs alone": (flops_with("8 * T * D * D + ", ""), "the projections are missing"),
+    "one product, or half of the pairs": (
+        flops_with("4 * T * T", "2 * T * T"),
+        "half of the work on pairs of tokens",
+    ),
+    "pairs that may be seen": (
+        flops_with("4 * T * T", "2 * T * (T + 1)"),
+        "only pairs that may be seen",
+    ),
+    "heads at full width": (flops_with("4 *", "4 * H *"), "with the full width"),
+    "one addition fewer": ((num_parameters, one_addition_fewer), "k products take k - 1 additions"),
+    "T and D changed places": (
+        flops_with("8 * T * D * D + 4 * T * T", "8 * T * T * D + 4 * T * D"),
+        "0.7451 of what",
+    ),
+    "something else": ((num_parameters, lambda T, D, H: T * D), "0.0004085 of what"),
+}
+REGIMES["6.7"] = {
+    "num_parameters": {
+        "one head": lambda D, H: H == 1,
+        "an odd width": lambda D, H: D % 2,
     },
-    "6.7": {
-        "num_parameters": {
-            "one head": lambda D, H: H == 1,
-            "an odd width": lambda D, H: D % 2,
-        },
-        "num_flops": {
-            "one head": lambda T, D, H: H == 1,
-            "fewer tokens than features": lambda T, D, H: T < D,
-            "more tokens than features": lambda T, D, H: T > D,
-        },
+    "num_flops": {
+        "one head": lambda T, D, H: H == 1,
+        "fewer tokens than features": lambda T, D, H: T < D,
+        "more tokens than features": lambda T, D, H: T > D,
     },
 }

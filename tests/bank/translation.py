@@ -1,5 +1,7 @@
 """Right and wrong answers to 9.1, 9.2 and 9.4, each wrong one with a fragment of the message it must get."""
 
+from functools import partial
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -7,8 +9,15 @@ from torch import nn
 
 from attn_course.translation.vocabulary import BOS, EOS, PAD
 from attn_utils.layers import DotAttention, MeanAttention, NoAttention
+from bank import edited
 
 INF = torch.inf
+# Helpers such as search("a", "b") are edits: the right answer above them, with b in place of a.
+RIGHT = {}
+WRONG = {}
+REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+
+# 9.1
 
 
 def slot(forward):
@@ -17,7 +26,6 @@ def slot(forward):
     class Slot(nn.Module):
         def __init__(self, width):
             super().__init__()
-            self.width = width
 
         def forward(self, queries, memory, mask):
             return forward(queries, memory, mask)
@@ -25,27 +33,22 @@ def slot(forward):
     return Slot
 
 
-def weighing(make_weights):
-    """A slot from a function that makes weights (B, T, S)."""
-
-    def forward(queries, memory, mask):
-        weights = make_weights(queries, memory, mask)
-        return weights @ memory, weights
-
-    return slot(forward)
-
-
 def nothing(queries, memory, mask):
     B, T, D = queries.shape
-    return queries.new_zeros(B, T, D), queries.new_zeros(B, T, mask.shape[1])
+    context = queries.new_zeros(B, T, D)
+    return context, queries.new_zeros(B, T, mask.shape[1])
 
 
-def nothing_on_the_cpu(queries, memory, mask):
-    return torch.zeros(queries.shape), torch.zeros(*queries.shape[:2], mask.shape[1])
+def mean(queries, memory, mask):
+    weights = mask / mask.sum(1, keepdim=True)
+    weights = weights[:, None].expand(-1, queries.shape[1], -1)
+    return weights @ memory, weights
 
 
-def silent(queries, memory, mask):
-    return 0 * queries, 0 * (queries @ memory.mT)
+def dot(queries, memory, mask):
+    scores = queries @ memory.mT / queries.shape[-1] ** 0.5
+    weights = scores.masked_fill(~mask[:, None], -INF).softmax(-1)
+    return weights @ memory, weights
 
 
 def gathered_mean(queries, memory, mask):
@@ -55,27 +58,11 @@ def gathered_mean(queries, memory, mask):
     return context, weights[:, None].repeat(1, queries.shape[1], 1)
 
 
-def even(queries, mask, weights):
-    return weights[:, None].expand(-1, queries.shape[1], -1)
-
-
-def softmax_mean(queries, memory, mask):
-    flat = torch.zeros_like(queries @ memory.mT).masked_fill(~mask[:, None], -INF)
-    return flat.softmax(-1)
-
-
-def scores(queries, memory):
-    return queries @ memory.mT / queries.shape[-1] ** 0.5
-
-
-def hidden(queries, memory, mask, by=-INF):
-    return scores(queries, memory).masked_fill(~mask[:, None], by)
-
-
-def viewed(queries, memory, mask):
-    turned = memory.reshape(len(memory), memory.shape[2], memory.shape[1])
-    products = queries @ turned / queries.shape[-1] ** 0.5
-    return products.masked_fill(~mask[:, None], -INF).softmax(-1)
+def summed_mean(queries, memory, mask):
+    count = mask.sum(1, keepdim=True)
+    context = torch.where(mask[..., None], memory, 0.0).sum(1) / count
+    weights = torch.where(mask, 1 / count, 0.0)[:, None].expand(-1, queries.shape[1], -1)
+    return context[:, None].expand_as(queries), weights
 
 
 def fused(queries, memory, mask):
@@ -93,25 +80,6 @@ def loop(queries, memory, mask):
         contexts.append(w @ m)
         weights.append(w)
     return torch.stack(contexts), torch.stack(weights)
-
-
-def lowest(queries, memory, mask):
-    least = torch.finfo(queries.dtype).min
-    weights = hidden(queries, memory, mask, least).softmax(-1)
-    return torch.einsum("bts,bsd->btd", weights, memory), weights
-
-
-def renormalised(queries, memory, mask):
-    raised = torch.einsum("btd,bsd->bts", queries, memory).div(queries.shape[-1] ** 0.5).exp()
-    weights = raised * mask[:, None] / (raised * mask[:, None]).sum(-1, keepdim=True)
-    return torch.einsum("bts,bsd->btd", weights, memory), weights
-
-
-def summed_mean(queries, memory, mask):
-    count = mask.sum(1, keepdim=True)
-    context = torch.where(mask[..., None], memory, 0.0).sum(1) / count
-    weights = torch.where(mask, 1 / count, 0.0)
-    return context[:, None].expand_as(queries), even(queries, mask, weights)
 
 
 class ScaledByABuffer(nn.Module):
@@ -133,51 +101,161 @@ class Projected(nn.Module):
         self.key = nn.Linear(width, width)
 
     def forward(self, queries, memory, mask):
-        weights = hidden(self.query(queries), self.key(memory), mask).softmax(-1)
+        _, weights = dot(self.query(queries), self.key(memory), mask)
         return weights @ memory, weights
 
 
-class Explodes(torch.autograd.Function):
-    """Changes nothing, but hands back nan, or nothing that fits."""
-
-    @staticmethod
-    def forward(ctx, x):
-        return x.clone()
-
-    @staticmethod
-    def backward(ctx, gradient):
-        return gradient * torch.nan
+def none_with(*edits):
+    return slot(edited(nothing, *edits)), MeanAttention, DotAttention
 
 
-def nan_behind(queries, memory, mask):
-    weights = hidden(Explodes.apply(queries), memory, mask).softmax(-1)
-    return weights @ memory, weights
+def mean_with(*edits):
+    return NoAttention, slot(edited(mean, *edits)), DotAttention
 
 
-def eye_on_the_cpu(queries, memory, mask):
-    look = {"attn_mask": mask[:, None]}
-    eye = torch.eye(memory.shape[1]).expand(len(memory), -1, -1)
-    weights = F.scaled_dot_product_attention(queries, memory, eye, **look)
-    return weights @ memory, weights
+def dot_with(*edits):
+    return NoAttention, MeanAttention, slot(edited(dot, *edits))
 
 
-def values_detached(queries, memory, mask):
-    weights = hidden(queries, memory, mask).softmax(-1)
-    return weights @ memory.detach(), weights
+means = partial(mean_with, "mask / mask.sum(1, keepdim=True)")
+dot_softmax = partial(dot_with, "softmax(-1)")
+
+RIGHT["9.1"] = {
+    "the course's own": (NoAttention, MeanAttention, DotAttention),
+    "softmax of equal scores": (
+        slot(nothing),
+        slot(edited(dot, "queries @ memory.mT", "torch.zeros_like(queries @ memory.mT)")),
+        slot(loop),
+    ),
+    "boolean indexing, fused kernel": (
+        slot(lambda queries, memory, mask: (0 * queries, 0 * (queries @ memory.mT))),
+        slot(gathered_mean),
+        slot(fused),
+    ),
+    "-1e9": dot_with("-INF", "-1e9"),
+    "sums, and what is hidden below all others": (
+        slot(nothing),
+        slot(summed_mean),
+        slot(edited(dot, "-INF", "torch.finfo(queries.dtype).min")),
+    ),
+    "a buffer": (NoAttention, MeanAttention, ScaledByABuffer),
+    "mask as numbers": mean_with("mask / mask", "mask.float() / mask.float()"),
+}
+WRONG["9.1"] = {
+    "last place of the row": (
+        none_with("return context", "return memory[:, -1:].expand_as(queries)"),
+        "memory[:, -1], which is padding",
+    ),
+    "last real state": (
+        (means("F.one_hot(mask.sum(1) - 1).float()")[1], MeanAttention, DotAttention),
+        "the last real state",
+    ),
+    "queries handed through": (none_with("context,", "queries,"), "repeats the queries"),
+    "pads averaged": (means("torch.ones_like(mask) / mask.shape[1]"), "padding is averaged in"),
+    "pads counted": (means("mask / mask.shape[1]"), "still counted"),
+    "only pads": (means("~mask / (~mask).sum(1, True).clamp(1)"), "only padding is averaged"),
+    "a sum": (means("mask.float()"), "not divided by anything"),
+    "mean over the batch": (means("mask / mask.sum(0).clip(1)"), "the average runs over the batch"),
+    "no mask": (dot_with(".masked_fill(~mask[:, None], -INF)", ""), "no key is hidden"),
+    "softmax over the batch": (
+        dot_softmax("softmax(0).nan_to_num(0)"),
+        "the softmax runs over the batch",
+    ),
+    "softmax over queries": (dot_softmax("softmax(1).nan_to_num(0)"), "over the queries"),
+    "exponentials of scores as they are": (
+        dot_with(
+            "scores.masked_fill(~mask[:, None], -INF).softmax(-1)",
+            "scores.exp() * mask[:, None]\n    weights = weights / weights.sum(-1, keepdim=True)",
+        ),
+        "hide it before the softmax",
+    ),
+    "hidden scores at -20": (dot_with("-INF", "-20.0"), "DotAttention: a low number such as -20"),
+    "hidden scores at -20, then zeroed": (
+        dot_softmax("softmax(-1) * mask[:, None]", "-INF", "-20.0"),
+        "the weights do not sum to one",
+    ),
+    "softmax over queries, padding at -1e9": (
+        dot_softmax("softmax(1)", "-INF", "-1e9"),
+        "so that columns sum to one",
+    ),
+    "view for transpose": (
+        dot_with("memory.mT", "memory.reshape(len(memory), memory.shape[2], memory.shape[1])"),
+        "only renames the axes of k",
+    ),
+    "weights of another shape": (
+        mean_with("memory, weights", "memory, mask.float()"),
+        "the weights of MeanAttention have shape",
+    ),
+    "no scale": (dot_with(" / queries.shape[-1] ** 0.5", ""), "not divided by sqrt(d)"),
+    "scaled by D": (dot_with(" ** 0.5", ""), "divided by d, the width"),
+    "polarity": (
+        dot_softmax("softmax(-1).nan_to_num(0)", "~mask", "mask"),
+        "wrong way round (True means may look): the weights are off",
+    ),
+    "zero scores": (dot_with("-INF", "0.0"), "exp(0) = 1"),
+    "mask after softmax": (
+        dot_with("masked_fill(~mask[:, None], -INF).softmax(-1)", "softmax(-1) * mask[:, None]"),
+        "comes after the softmax",
+    ),
+    "something else": (dot_softmax("softmax(-1) ** 2"), "the weights are off by"),
+    "detached": (dot_softmax("softmax(-1).detach()"), "no gradient flows back to the queries"),
+    "mean without a gradient": (
+        mean_with("@ memory", "@ memory.detach()"),
+        "no gradient flows back to the memory",
+    ),
+    "values detached": (dot_with("@ memory,", "@ memory.detach(),"), "only part of the gradient"),
+    "zeros on the CPU": (
+        none_with("queries.new_zeros", "torch.zeros"),
+        "NoAttention makes a tensor on the CPU",
+    ),
+    "an identity on the CPU": (
+        (NoAttention, MeanAttention, slot(edited(fused, ", device=memory.device", ""))),
+        "DotAttention makes a tensor on the CPU",
+    ),
+    "projections": (
+        (NoAttention, MeanAttention, Projected),
+        "yours has key.bias, key.weight, query.bias",
+    ),
+    "a gradient of nan": (
+        dot_with("= queries @", "= (queries + (0 * queries).sqrt()) @"),
+        "nan and no gradient",
+    ),
+    "polarity with nan": (
+        dot_with("~mask", "mask"),
+        "wrong way round (True means may look): the result contains nan",
+    ),
+    "pads in the context alone": (
+        mean_with("weights @ memory,", "memory.mean(1, keepdim=True).expand_as(queries),"),
+        "the weights are right, but the context",
+    ),
+    "places changed": (
+        dot_with("return weights @ memory, weights", "return weights, weights @ memory"),
+        "the context comes first",
+    ),
+    "context alone": (mean_with("memory, weights", "memory"), "two tensors"),
+}
 
 
-def last_place(queries, memory, mask):
-    context = memory[:, -1:].expand_as(queries)
-    return context, queries.new_zeros(len(mask), queries.shape[1], mask.shape[1])
+def of_slots(belongs):
+    """Of a call of 9.1 with numbers, not the one on a device without them."""
+    return lambda *args: len(args) == 4 and belongs(*args)
 
 
-def last_real(queries, memory, mask):
-    ends = F.one_hot(mask.sum(1) - 1, mask.shape[1]).float()
-    return even(queries, mask, ends)
+SLOTS = {
+    "no padding": of_slots(lambda D, queries, memory, mask: mask.all(1).any()),
+    "padding": of_slots(lambda D, queries, memory, mask: not mask.all()),
+    "one English step": of_slots(lambda D, queries, memory, mask: queries.shape[1] == 1),
+    "one sentence": of_slots(lambda D, queries, memory, mask: len(mask) == 1),
+    "another device": lambda *args: len(args) == 2,
+}
+LOW = {"scores near -20000": of_slots(lambda D, q, m, mask: (q @ m.mT).min() / D**0.5 < -1e4)}
+REGIMES["9.1"] = {
+    "NoAttention": SLOTS,
+    "MeanAttention": SLOTS | LOW,
+    "DotAttention": SLOTS | LOW,
+}
 
-
-def with_slots(none=NoAttention, mean=MeanAttention, dot=DotAttention):
-    return none, mean, dot
+# 9.2
 
 
 def by_loops(weights, gold):
@@ -197,8 +275,14 @@ def links_of(w):
 
 def by_sets(weights, gold):
     found = [links_of(w) for w in weights]
-    common = sum(len(a & b) for a, b in zip(found, gold, strict=True))
-    return 1 - 2 * common / sum(map(len, (*found, *gold)))
+    both = sum(len(a & b) for a, b in zip(found, gold, strict=True))
+    num_found, num_gold = sum(map(len, found)), sum(map(len, gold))
+    return 1 - 2 * both / (num_found + num_gold)
+
+
+rate_with = partial(edited, by_sets)
+counts = partial(rate_with, "2 * both / (num_found + num_gold)")
+links = partial(rate_with, "links_of(w)")
 
 
 def by_torch(weights, gold):
@@ -222,11 +306,6 @@ def by_matrices(weights, gold):
     return [1 - 2 * both / all_links]
 
 
-def through_precision_and_recall(both, found, gold):
-    precision, recall = both / found, both / gold
-    return 1 - 2 * precision * recall / (precision + recall)
-
-
 def crossed_off(weights, gold):
     """Takes each link that was found out of the caller's gold set."""
     both, all_links = 0, sum(map(len, gold))
@@ -242,56 +321,71 @@ def last_of_ties(w):
     return {(t, len(row) - 1 - int(row[::-1].argmax())) for t, row in enumerate(w) if row.any()}
 
 
-def every_tie(w):
-    return {
-        (t, s) for t, row in enumerate(w.tolist()) for s, x in enumerate(row) if x == max(row) > 0
-    }
+RIGHT["9.2"] = {
+    "loops and counters": by_loops,
+    "sets": by_sets,
+    "matrices, in a list": by_matrices,
+    "torch, through F1": by_torch,
+}
+WRONG["9.2"] = {
+    "accuracy": (rate_with("1 - 2", "2"), "one minus it"),
+    "mean of sentences": (
+        lambda w, g: np.mean([by_sets([a], [b]) for a, b in zip(w, g, strict=True)]),
+        "the mean over sentences",
+    ),
+    "precision": (counts("both / num_found"), "one minus precision"),
+    "recall": (counts("both / num_gold"), "one minus recall"),
+    "union": (counts("both / (num_found + num_gold - both)"), "links in either"),
+    "half": (counts("both / (num_found + num_gold)"), "factor 2 of (1) is missing"),
+    "silent rows linked": (links("{*enumerate(w.argmax(1).tolist())}"), "linked to the first word"),
+    "turned": (links("{(s, t) for t, s in links_of(w)}"), "other way round"),
+    "down the columns": (
+        links("{(t, s) for s, t in enumerate(w.argmax(0).tolist()) if w[:, s].any()}"),
+        "ask each target word",
+    ),
+    "last of ties": (links("last_of_ties(w)"), "the last was taken"),
+    "every tie": (
+        links("set(zip(*np.nonzero((w == w.max(1, keepdims=True)) & (w > 0)), strict=True))"),
+        "all of them were linked",
+    ),
+    "percent": (rate_with("1 - 2", "100 - 200"), "a percentage"),
+    "nothing found": (
+        counts("2 * both / num_found * both / num_gold / (both / num_found + both / num_gold)"),
+        "ZeroDivisionError",
+    ),
+    "gold crossed off": (crossed_off, "no attribute 'remove'"),
+    "a constant": (lambda weights, gold: 0.123, "you: 0.123"),
+}
+REGIMES["9.2"] = {
+    "alignment_error_rate": {
+        "one sentence": lambda weights, gold: len(gold) == 1,
+        "several sentences": lambda weights, gold: len(gold) > 1,
+        "a row without weight": lambda weights, gold: any(not w.any(1).all() for w in weights),
+        "no weight at all": lambda weights, gold: not any(w.any() for w in weights),
+        "a tie": lambda weights, gold: any(
+            ((w == w.max(1, keepdims=True)).sum(1) > 1).any() for w in weights
+        ),
+        "a word with two links": lambda weights, gold: any(
+            len(links) > len({t for t, _ in links}) for links in gold
+        ),
+    },
+}
+
+# 9.4
 
 
-def rate(combine, links=links_of):
-    """An error rate from the counts (both, found, gold) of all sentences."""
-
-    def function(weights, gold):
-        found = [links(w) for w in weights]
-        both = sum(len(a & b) for a, b in zip(found, gold, strict=True))
-        return combine(both, sum(map(len, found)), sum(map(len, gold)))
-
-    return function
-
-
-def aer(both, found, gold):
-    return 1 - 2 * both / (found + gold)
+def greedy_search(step, num_sentences, max_length):
+    last, state = torch.full((num_sentences,), BOS), None
+    done, tokens = torch.zeros(num_sentences, dtype=torch.bool), []
+    while len(tokens) < max_length and not done.all():
+        logits, state = step(last, state)
+        last = logits.argmax(-1).masked_fill(done, PAD)
+        done |= last == EOS
+        tokens.append(last)
+    return torch.stack(tokens, 1)
 
 
-def mean_of_sentences(weights, gold):
-    return sum(by_sets([w], [g]) for w, g in zip(weights, gold, strict=True)) / len(gold)
-
-
-def search(
-    *,
-    start=BOS,
-    choose=lambda logits: logits.argmax(-1),
-    keep=lambda chosen, done: chosen.masked_fill(done, PAD),
-    stop=lambda done: bool(done.all()),
-    extra=0,
-    feed=lambda chosen: chosen,
-    hand_on=lambda state: state,
-    finish=lambda tokens: tokens,
-):
-    """A right `greedy_search`, any piece of which can be replaced by a wrong one."""
-
-    def greedy_search(step, num_sentences, max_length):
-        last, state = torch.full((num_sentences,), start), None
-        done, tokens = torch.zeros(num_sentences, dtype=torch.bool), []
-        while len(tokens) < max_length + extra and not stop(done):
-            logits, state = step(last, hand_on(state))
-            chosen = keep(choose(logits), done)
-            done |= chosen == EOS
-            tokens.append(chosen)
-            last = feed(chosen)
-        return finish(torch.stack(tokens, 1))
-
-    return greedy_search
+search = partial(edited, greedy_search)
 
 
 def in_lists(step, num_sentences, max_length):
@@ -342,298 +436,47 @@ def one_at_a_time(step, num_sentences, max_length):
     return torch.tensor(rows)
 
 
-RIGHT = {
-    "9.1": {
-        "the course's own": with_slots(),
-        "softmax of equal scores": (slot(nothing), weighing(softmax_mean), slot(loop)),
-        "boolean indexing, fused kernel": (slot(silent), slot(gathered_mean), slot(fused)),
-        "-1e9": with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -1e9).softmax(-1))),
-        "sums, and what is hidden below all others": (
-            slot(nothing),
-            slot(summed_mean),
-            slot(lowest),
-        ),
-        "a buffer": with_slots(dot=ScaledByABuffer),
-        "mask as numbers": with_slots(
-            mean=weighing(lambda q, m, k: even(q, k, k.float() / k.float().sum(-1, keepdim=True)))
-        ),
-    },
-    "9.2": {
-        "loops and counters": (by_loops,),
-        "sets": (by_sets,),
-        "matrices, in a list": (by_matrices,),
-        "torch, through F1": (by_torch,),
-    },
-    "9.4": {
-        "masked_fill": (search(),),
-        "lists": (in_lists,),
-        "a table filled in place": (in_place,),
-        "columns, cut at the end": (in_columns,),
-    },
+RIGHT["9.4"] = {
+    "masked_fill": greedy_search,
+    "lists": in_lists,
+    "a table filled in place": in_place,
+    "columns, cut at the end": in_columns,
 }
-
-WRONG = {
-    "9.1": {
-        "last place of the row": (
-            with_slots(none=slot(last_place)),
-            "memory[:, -1], which is padding",
-        ),
-        "last real state": (with_slots(none=weighing(last_real)), "the last real state"),
-        "queries handed through": (
-            with_slots(none=slot(lambda q, m, k: (q, nothing(q, m, k)[1]))),
-            "repeats the queries",
-        ),
-        "pads averaged": (
-            with_slots(mean=weighing(lambda q, m, k: even(q, k, torch.ones_like(k) / k.shape[1]))),
-            "padding is averaged in",
-        ),
-        "pads counted": (
-            with_slots(mean=weighing(lambda q, m, k: even(q, k, k / k.shape[1]))),
-            "still counted",
-        ),
-        "only pads": (
-            with_slots(
-                mean=weighing(
-                    lambda q, m, k: even(q, k, ~k / (~k).sum(-1, keepdim=True).clamp(min=1))
-                )
-            ),
-            "only padding is averaged",
-        ),
-        "a sum": (
-            with_slots(mean=weighing(lambda q, m, k: even(q, k, k.float()))),
-            "not divided by anything",
-        ),
-        "mean over the batch": (
-            with_slots(mean=weighing(lambda q, m, k: even(q, k, k / k.sum(0).clamp(min=1)))),
-            "the average runs over the batch",
-        ),
-        "no mask": (
-            with_slots(dot=weighing(lambda q, m, k: scores(q, m).softmax(-1))),
-            "no key is hidden",
-        ),
-        "softmax over the batch": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(0).nan_to_num(0))),
-            "the softmax runs over the batch",
-        ),
-        "softmax over queries": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(1).nan_to_num(0))),
-            "over the queries",
-        ),
-        "exponentials of scores as they are": (
-            with_slots(dot=slot(renormalised)),
-            "hide it before the softmax",
-        ),
-        "hidden scores at -20": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -20.0).softmax(-1))),
-            "DotAttention: a low number such as -20",
-        ),
-        "hidden scores at -20, then zeroed": (
-            with_slots(
-                dot=weighing(lambda q, m, k: hidden(q, m, k, -20.0).softmax(-1) * k[:, None])
-            ),
-            "the weights do not sum to one",
-        ),
-        "softmax over queries, padding at -1e9": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, -1e9).softmax(1))),
-            "so that columns sum to one",
-        ),
-        "view for transpose": (
-            with_slots(dot=weighing(viewed)),
-            "only renames the axes of k",
-        ),
-        "weights of another shape": (
-            with_slots(mean=slot(lambda q, m, k: (gathered_mean(q, m, k)[0], k.float()))),
-            "the weights of MeanAttention have shape",
-        ),
-        "no scale": (
-            with_slots(
-                dot=weighing(lambda q, m, k: (hidden(q, m, k) * q.shape[-1] ** 0.5).softmax(-1))
-            ),
-            "not divided by sqrt(d)",
-        ),
-        "scaled by D": (
-            with_slots(
-                dot=weighing(lambda q, m, k: (hidden(q, m, k) / q.shape[-1] ** 0.5).softmax(-1))
-            ),
-            "divided by d, the width",
-        ),
-        "polarity": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, ~k).softmax(-1).nan_to_num(0))),
-            "wrong way round (True means may look): the weights are off",
-        ),
-        "zero scores": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k, 0.0).softmax(-1))),
-            "exp(0) = 1",
-        ),
-        "mask after softmax": (
-            with_slots(dot=weighing(lambda q, m, k: scores(q, m).softmax(-1) * k[:, None])),
-            "comes after the softmax",
-        ),
-        "something else": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(-1) ** 2)),
-            "the weights are off by",
-        ),
-        "detached": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, k).softmax(-1).detach())),
-            "no gradient flows back to the queries",
-        ),
-        "mean without a gradient": (
-            with_slots(mean=slot(lambda q, m, k: gathered_mean(q, m.detach(), k))),
-            "no gradient flows back to the memory",
-        ),
-        "values detached": (
-            with_slots(dot=slot(values_detached)),
-            "only part of the gradient",
-        ),
-        "zeros on the CPU": (
-            with_slots(none=slot(nothing_on_the_cpu)),
-            "NoAttention makes a tensor on the CPU",
-        ),
-        "an identity on the CPU": (
-            with_slots(dot=slot(eye_on_the_cpu)),
-            "DotAttention makes a tensor on the CPU",
-        ),
-        "projections": (with_slots(dot=Projected), "yours has key.bias, key.weight, query.bias"),
-        "a gradient of nan": (with_slots(dot=slot(nan_behind)), "nan and no gradient"),
-        "polarity with nan": (
-            with_slots(dot=weighing(lambda q, m, k: hidden(q, m, ~k).softmax(-1))),
-            "wrong way round (True means may look): the result contains nan",
-        ),
-        "pads in the context alone": (
-            with_slots(
-                mean=slot(
-                    lambda q, m, k: (
-                        m.mean(1, keepdim=True).expand_as(q),
-                        gathered_mean(q, m, k)[1],
-                    )
-                )
-            ),
-            "the weights are right, but the context",
-        ),
-        "places changed": (
-            with_slots(dot=slot(lambda q, m, k: loop(q, m, k)[::-1])),
-            "the context comes first",
-        ),
-        "context alone": (
-            with_slots(mean=slot(lambda q, m, k: gathered_mean(q, m, k)[0])),
-            "two tensors",
-        ),
-    },
-    "9.2": {
-        "accuracy": ((rate(lambda b, f, g: 2 * b / (f + g)),), "one minus it"),
-        "mean of sentences": ((mean_of_sentences,), "the mean over sentences"),
-        "precision": ((rate(lambda b, f, g: 1 - b / f),), "one minus precision"),
-        "recall": ((rate(lambda b, f, g: 1 - b / g),), "one minus recall"),
-        "union": ((rate(lambda b, f, g: 1 - b / (f + g - b)),), "links in either"),
-        "half": ((rate(lambda b, f, g: 1 - b / (f + g)),), "factor 2 of (1) is missing"),
-        "silent rows linked": (
-            (rate(aer, lambda w: set(enumerate(w.argmax(1).tolist()))),),
-            "linked to the first word",
-        ),
-        "turned": ((rate(aer, lambda w: {(s, t) for t, s in links_of(w)}),), "other way round"),
-        "down the columns": (
-            (
-                rate(
-                    aer,
-                    lambda w: {(t, s) for s, t in enumerate(w.argmax(0).tolist()) if w[:, s].any()},
-                ),
-            ),
-            "ask each target word",
-        ),
-        "last of ties": ((rate(aer, last_of_ties),), "the last was taken"),
-        "every tie": ((rate(aer, every_tie),), "all of them were linked"),
-        "percent": ((rate(lambda b, f, g: 100 * aer(b, f, g)),), "a percentage"),
-        "nothing found": ((rate(through_precision_and_recall),), "ZeroDivisionError"),
-        "gold crossed off": ((crossed_off,), "no attribute 'remove'"),
-        "a constant": ((lambda weights, gold: 0.123,), "you: 0.123"),
-    },
-    "9.4": {
-        "nothing fed back": (
-            (search(feed=lambda c: torch.full_like(c, BOS)),),
-            "BOS was fed in again",
-        ),
-        "second best": (
-            (search(choose=lambda logits: logits.topk(2).indices[:, 1]),),
-            "the likeliest after what was written",
-        ),
-        "starts with the end mark": ((search(start=EOS),), "every sentence starts with BOS"),
-        "stops with the first": (
-            (search(stop=lambda d: bool(d.any())),),
-            "when the first sentence",
-        ),
-        "never stops": ((search(stop=lambda d: False),), "all sentences had ended after"),
-        "finished rows go on": ((search(keep=lambda c, d: c),), "a finished row gets PAD"),
-        "one step too many": (
-            (search(extra=1),),
-            "where max_length is",
-        ),
-        "one step too few": ((search(extra=-1),), "were needed"),
-        "state dropped": ((search(hand_on=lambda s: None),), "handed to the next step"),
-        "end mark cut off": (
-            (search(finish=lambda t: t.masked_fill(t == EOS, PAD)),),
-            "the end mark itself",
-        ),
-        "start mark kept": (
-            (search(finish=lambda t: torch.cat([torch.full((len(t), 1), BOS), t], 1)),),
-            "no part of the translation",
-        ),
-        "batch of one squeezed": (
-            (search(finish=torch.squeeze),),
-            "with B = 1 it should be (B, T)",
-        ),
-        "one at a time": ((one_at_a_time,), "started afresh midway"),
-        "ends again and again": (
-            (search(keep=lambda c, d: c.masked_fill(d, EOS)),),
-            f"and then token {EOS} follows",
-        ),
-        "nothing returned": ((search(finish=lambda t: None),), "is a `return` missing?"),
-        "time first": ((search(finish=lambda t: t.T),), "has shape"),
-    },
+WRONG["9.4"] = {
+    "nothing fed back": (search("step(last", "step(0 * last + BOS"), "BOS was fed in again"),
+    "second best": (
+        search("logits.argmax(-1)", "logits.topk(2).indices[:, 1]"),
+        "the likeliest after what was written",
+    ),
+    "starts with the end mark": (search("BOS", "EOS"), "every sentence starts with BOS"),
+    "stops with the first": (search("done.all()", "done.any()"), "when the first sentence"),
+    "never stops": (search("done.all()", "False"), "all sentences had ended after"),
+    "finished rows go on": (search(".masked_fill(done, PAD)", ""), "a finished row gets PAD"),
+    "one step too many": (search("< max_length", "<= max_length"), "where max_length is"),
+    "one step too few": (search("max_length and", "max_length - 1 and"), "were needed"),
+    "state dropped": (search("step(last, state)", "step(last, None)"), "handed to the next step"),
+    "end mark cut off": (
+        search("stack(tokens, 1)", "stack([t.masked_fill(t == EOS, PAD) for t in tokens], 1)"),
+        "the end mark itself",
+    ),
+    "start mark kept": (
+        search("stack(tokens, 1)", "stack([torch.full_like(last, BOS), *tokens], 1)"),
+        "no part of the translation",
+    ),
+    "batch of one squeezed": (
+        search("tokens, 1)", "tokens, 1).squeeze()"),
+        "with B = 1 it should be (B, T)",
+    ),
+    "one at a time": (one_at_a_time, "started afresh midway"),
+    "ends again and again": (search("PAD", "EOS"), f"and then token {EOS} follows"),
+    "nothing returned": (search("return ", ""), "is a `return` missing?"),
+    "time first": (search("tokens, 1)", "tokens, 0)"), "has shape"),
 }
-
-
-def of_slots(belongs):
-    """Of a call of 9.1 with numbers, not the one on a device without them."""
-    return lambda *args: len(args) == 4 and belongs(*args)
-
-
-SLOTS = {
-    "no padding": of_slots(lambda D, queries, memory, mask: mask.all(1).any()),
-    "padding": of_slots(lambda D, queries, memory, mask: not mask.all()),
-    "one English step": of_slots(lambda D, queries, memory, mask: queries.shape[1] == 1),
-    "one sentence": of_slots(lambda D, queries, memory, mask: len(mask) == 1),
-    "another device": lambda *args: len(args) == 2,
-}
-LOW = {"scores near -20000": of_slots(lambda D, q, m, mask: (q @ m.mT).min() / D**0.5 < -1e4)}
-
-REGIMES = {
-    "9.1": {
-        "NoAttention": SLOTS,
-        "MeanAttention": SLOTS | LOW,
-        "DotAttention": SLOTS | LOW,
-    },
-    "9.2": {
-        "alignment_error_rate": {
-            "one sentence": lambda weights, gold: len(gold) == 1,
-            "several sentences": lambda weights, gold: len(gold) > 1,
-            "a row without weight": lambda weights, gold: any(not w.any(1).all() for w in weights),
-            "no weight at all": lambda weights, gold: not any(w.any() for w in weights),
-            "a tie": lambda weights, gold: any(
-                ((w == w.max(1, keepdims=True)).sum(1) > 1).any() for w in weights
-            ),
-            "a word with two links": lambda weights, gold: any(
-                len(links) > len({t for t, _ in links}) for links in gold
-            ),
-        },
-    },
-    "9.4": {
-        "greedy_search": {
-            "one sentence": lambda B, max_length, logits: B == 1,
-            "several sentences": lambda B, max_length, logits: B > 1,
-            "the limit is reached": lambda B, max_length, logits: len(logits) == max_length,
-            "all end before the limit": lambda B, max_length, logits: (
-                max_length > 2 * len(logits) > 0
-            ),
-        },
+REGIMES["9.4"] = {
+    "greedy_search": {
+        "one sentence": lambda B, max_length, logits: B == 1,
+        "several sentences": lambda B, max_length, logits: B > 1,
+        "the limit is reached": lambda B, max_length, logits: len(logits) == max_length,
+        "all end before the limit": lambda B, max_length, logits: max_length > 2 * len(logits) > 0,
     },
 }

@@ -10,6 +10,7 @@ time is counted; only real target tokens count, padding does not.
 
 import sys
 import time
+from dataclasses import replace
 from itertools import product
 
 import torch
@@ -17,13 +18,12 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attn_course.translation.batches import bucket, collate, pad_source
+from attn_course.translation.config import PRESETS, transformer
 from attn_course.translation.corpora import embedded
 from attn_course.translation.decoding import beam, greedy
-from attn_course.translation.recurrent import RecurrentTranslator
+from attn_course.translation.models import build
 from attn_course.translation.training import loss_sum
-from attn_course.translation.transformer import TransformerTranslator
 from attn_course.translation.vocabulary import PAD
-from attn_utils.layers import SLOTS
 
 SOURCE_WORDS, TARGET_WORDS = 7853, 5893  # Multi30k's words seen twice, the tutorial's vocabularies
 
@@ -112,8 +112,11 @@ class Contestant:
 
 
 def ours(num_tokens, width):
-    slot = SLOTS["dot"](width)
-    return RecurrentTranslator(slot, num_tokens=num_tokens, embedding=256, width=width)
+    return build(replace(PRESETS["full"], width=width), num_tokens)
+
+
+def our_transformer():
+    return build(transformer(PRESETS["full"]), 4000)
 
 
 def contestants():
@@ -129,7 +132,7 @@ def contestants():
         Contestant("tutorial, as configured", tutorial, words, any_length(words)),
         Contestant(
             "our Transformer (full preset)",
-            TransformerTranslator(num_tokens=4000),
+            our_transformer(),
             joint,
             similar_length(joint),
         ),
@@ -185,13 +188,13 @@ def main(num_steps=3):
         rate, base = (r.tokens / r.seconds for r in (runner, runners[i - i % 2]))
         size = sum(p.numel() for p in runner.model.parameters())
         print(f"{runner.name:36}{size / 1e6:>11.1f}M{rate:>18,.0f}{rate / base:>7.1f}x")
-    transformer = TransformerTranslator(num_tokens=4000).eval()
+    cached = our_transformer().eval()
     gru = ours(4000, 384).eval()
     searchers = {
         "GRU with its state": gru,
         "GRU without": Forgetful(gru),
-        "Transformer with its cache": transformer,
-        "Transformer without": Forgetful(transformer),
+        "Transformer with its cache": cached,
+        "Transformer without": Forgetful(cached),
     }
     print(f"{'sentences/s':36}{'greedy':>12}{'beam of 5':>18}")
     rates = search_rates(searchers, num_steps)

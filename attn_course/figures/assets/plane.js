@@ -14,18 +14,6 @@ function softmax(scores) {
 
 const dot = (a, b) => a[0] * b[0] + a[1] * b[1];
 const fixed = (number) => number.toFixed(2).replace(/^-(0\.00)$/, "$1");
-const vector = (v) => (Array.isArray(v) ? `(${v.map(fixed).join(", ")})` : fixed(v));
-
-function mean(weights, values) {
-  if (!Array.isArray(values[0])) return weights.reduce((sum, w, i) => sum + w * values[i], 0);
-  return [0, 1].map((k) => weights.reduce((sum, w, i) => sum + w * values[i][k], 0));
-}
-
-function average(list) {
-  if (!Array.isArray(list[0])) return list.reduce((a, b) => a + b) / list.length;
-  return [0, 1].map((k) => list.reduce((sum, v) => sum + v[k], 0) / list.length);
-}
-
 // Where the two best keys tie: rays from the origin.
 function ties(keys) {
   const rays = [];
@@ -297,7 +285,7 @@ class Plane {
       return;
     }
     this.outputWords = text(40, 243, "", { "text-anchor": "start" });
-    this.outputs = this.setting.values[0].length ? this.buildValuePlane(text) : this.buildValueLine(text);
+    this.showOutput = this.buildValueLine(text);
   }
 
   buildValueLine(text) {
@@ -312,33 +300,6 @@ class Plane {
     const marker = element("path", this.side, { fill: "currentColor" });
     this.side.setAttribute("viewBox", `0 0 ${SIDE} 340`);
     return (output) => marker.setAttribute("d", `M${at(output)},281l-7,-13h14Z`);
-  }
-
-  buildValuePlane() {
-    const { values, names } = this.setting;
-    const size = 1.15 * Math.max(...values.flat().map(Math.abs), 1e-9);
-    const at = ([x, y]) => [218 + 68 * x / size, 322 - 68 * y / size];
-    element("path", this.side, { class: "hull", d: `M${hullOf(values.map(at)).join("L")}Z` });
-    const words = values.map((value, i) => {
-      const [cx, cy] = at(value);
-      element("circle", this.side, { cx, cy, r: 6, fill: this.colours[i] });
-      const label = element("text", this.side, { fill: this.colours[i] });
-      label.textContent = names[i];
-      return { x: cx, y: cy, text: names[i], label };
-    });
-    const dots = words.map(({ x, y }) => ({ left: x - 7, top: y - 7, width: 14, height: 14 }));
-    placeWords(words, dots, [218, 322], SIDE, SIDE);
-    const parts = this.queries.map(() => element("circle", this.side, { r: 4, fill: "none", stroke: "currentColor" }));
-    const marker = element("circle", this.side, { r: 7, fill: "currentColor" });
-    const place = (circle, value) => {
-      const [cx, cy] = at(value);
-      circle.setAttribute("cx", cx);
-      circle.setAttribute("cy", cy);
-    };
-    return (output, each) => {
-      place(marker, output);
-      each.forEach((value, h) => place(parts[h], value));
-    };
   }
 
   update() {
@@ -375,12 +336,12 @@ class Plane {
     const { names, values } = this.setting;
     let spoken = weights.map((row) => row.map((weight, i) => `${names[i]} ${fixed(weight)}`).join(", ")).join("; ");
     if (values) {
-      const each = weights.map((row) => mean(row, values));
-      const output = average(each);
+      const each = weights.map((row) => row.reduce((sum, weight, i) => sum + weight * values[i], 0));
+      const output = each.reduce((a, b) => a + b) / each.length;
       const how = each.length > 1 ? " (mean of both heads)" : "";
-      this.outputWords.textContent = `output ${vector(output)}${how}`;
-      this.outputs(output, each);
-      spoken += `; output ${vector(output)}`;
+      this.outputWords.textContent = `output ${fixed(output)}${how}`;
+      this.showOutput(output);
+      spoken += `; output ${fixed(output)}`;
     }
     for (const tip of this.tips) {
       const [x, y] = tip.get();

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import math
 import os
 import select
 import struct
@@ -39,8 +40,7 @@ def encode(value: Any) -> bytes:
     """Return `value` as bytes: the length of a JSON tree, the tree, then every array's bytes."""
     packed = Packed(value)
     header = json.dumps(packed.tree).encode()
-    length = struct.pack("<I", len(header))
-    return b"".join([length, header, *packed.buffers])
+    return b"".join([struct.pack("<I", len(header)), header, *packed.buffers])
 
 
 class Packed:
@@ -62,11 +62,11 @@ class Packed:
             return value
         if depth >= MAX_DEPTH:
             raise ChannelError(f"it is nested more than {MAX_DEPTH} levels deep")
-        if kind is tuple or isinstance(value, tuple):
+        if isinstance(value, tuple):
             return self._pack_all("tuple", value, depth)
-        if kind is list or isinstance(value, list):
+        if isinstance(value, list):
             return self._pack_all("list", value, depth)
-        if kind is dict or isinstance(value, dict):
+        if isinstance(value, dict):
             keys_and_values = itertools.chain.from_iterable(value.items())
             return self._pack_all("dict", keys_and_values, depth)
         if kind is np.ndarray:
@@ -76,9 +76,7 @@ class Packed:
     def _pack_all(self, tag, items, depth):
         tree = [tag]
         for item in items:
-            is_plain = type(item) in PLAIN
-            part = item if is_plain else self._pack(item, depth + 1)
-            tree.append(part)
+            tree.append(item if type(item) in PLAIN else self._pack(item, depth + 1))
         self.num_items += len(tree)
         return tree
 
@@ -92,8 +90,7 @@ class Packed:
         if isinstance(value, complex):
             return ["complex", value.real, value.imag]
         if isinstance(value, np.generic):
-            is_long = value.dtype.char == "g"
-            number = float(value) if is_long else value.item()
+            number = float(value) if value.dtype.char == "g" else value.item()
             return self._pack(number, depth + 1)
         if isinstance(value, Packed):
             self.buffers += value.buffers
@@ -115,26 +112,12 @@ class Packed:
         return [tag, array.dtype.str, *array.shape]
 
 
-def size_of(value: Any) -> int:
-    """Return about how many bytes a value takes in a message, and no less than ITEM for each part."""
-    size = ITEM + getattr(value, "nbytes", 0)
-    if isinstance(value, str):
-        size += len(value)
-    elif isinstance(value, dict):
-        size += sum(map(size_of, value.keys()))
-        size += sum(map(size_of, value.values()))
-    elif isinstance(value, list | tuple):
-        size += sum(map(size_of, value))
-    return size
-
-
 def _numeric(array):
     """Return `array` little-endian and of a type in DTYPES; objects count if they are numbers."""
     if array.dtype.char in "gO":
         with contextlib.suppress(TypeError, ValueError):
             array = array.astype(np.float64)
-    little = array.dtype.newbyteorder("<")
-    array = array.astype(little, copy=False)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
     if array.dtype.str not in DTYPES:
         raise ChannelError(f"it is an array of {array.dtype}, not of numbers")
     return array
@@ -142,11 +125,13 @@ def _numeric(array):
 
 def decode(body: bytes | bytearray, *, tensors: bool = False) -> Any:
     """Return the value in `body`, whoever wrote it; a tensor arrives as an array unless `tensors`."""
-    end = LENGTH + _size_of_header(body)
+    size = int.from_bytes(body[:LENGTH], "little")
+    if size > min(len(body) - LENGTH, MAX_HEADER):
+        raise ChannelError("the message has no readable header")
+    end = LENGTH + size
     whole = memoryview(body)
     try:
-        header = str(whole[LENGTH:end], "utf-8")
-        tree = json.loads(header)
+        tree = json.loads(str(whole[LENGTH:end], "utf-8"))
     except (ValueError, RecursionError) as error:
         raise ChannelError("the message is not JSON") from error
     reader = _Reader(whole[end:], tensors)
@@ -154,14 +139,6 @@ def decode(body: bytes | bytearray, *, tensors: bool = False) -> Any:
     if len(reader.data):
         raise ChannelError("the message is longer than its arrays")
     return value
-
-
-def _size_of_header(body):
-    if len(body) >= LENGTH:
-        (size,) = struct.unpack_from("<I", body)
-        if size <= min(len(body) - LENGTH, MAX_HEADER):
-            return size
-    raise ChannelError("the message has no readable header")
 
 
 class _Reader:
@@ -178,8 +155,7 @@ class _Reader:
         if kind is str:
             if node.isascii():
                 return node
-            sound = node.encode("utf-8", "replace")  # a lone surrogate breaks every report
-            return sound.decode()
+            return node.encode("utf-8", "replace").decode()  # a lone surrogate breaks reports
         if kind in NUMBERS:
             return node
         self.num_items += len(node)
@@ -191,16 +167,12 @@ class _Reader:
             case ["complex", float(real), float(imag)]:
                 return complex(real, imag)
             case ["list" | "tuple" | "dict" as tag, *items]:
-                return self._container(tag, self._unpack_all(items, depth + 1))
+                values = []
+                for item in items:
+                    is_number = type(item) in NUMBERS
+                    values.append(item if is_number else self.unpack(item, depth + 1))
+                return self._container(tag, values)
         raise ChannelError("the message has a part of unknown kind")
-
-    def _unpack_all(self, nodes, depth):
-        values = []
-        for node in nodes:
-            is_number = type(node) in NUMBERS
-            value = node if is_number else self.unpack(node, depth)
-            values.append(value)
-        return values
 
     @staticmethod
     def _container(tag, items):
@@ -219,16 +191,13 @@ class _Reader:
     def _array(self, tag, dtype, shape):
         """Take an array of this type and shape from the front of the data."""
         is_known = dtype in DTYPES and len(shape) <= MAX_DEPTH
-        if not is_known or not all(map(_is_dimension, shape)):
+        if not is_known or not all(type(n) is int and 0 <= n < MAX_DIMENSION for n in shape):
             raise ChannelError("the message has an array of unknown type or shape")
-        num_bytes = np.dtype(dtype).itemsize
-        for size in shape:
-            num_bytes *= size
+        num_bytes = math.prod(shape, start=np.dtype(dtype).itemsize)
         if num_bytes > len(self.data):
             raise ChannelError("the message has an array larger than its bytes")
-        own = self.data[:num_bytes]
         try:
-            flat = np.frombuffer(own, dtype)
+            flat = np.frombuffer(self.data[:num_bytes], dtype)
             array = flat.reshape(shape).copy()
         except ValueError as error:  # NumPy's word on many long axes beside an empty one
             raise ChannelError("the message has an array of unusable shape") from error
@@ -238,10 +207,6 @@ class _Reader:
 
             return torch.from_numpy(array)
         return array
-
-
-def _is_dimension(size):
-    return type(size) is int and 0 <= size < MAX_DIMENSION
 
 
 def send(write: Callable[[memoryview], int], body: bytes) -> None:
@@ -303,33 +268,30 @@ class Connection:
 
     def send(self, value: Any, deadline: float) -> None:
         """Send one message; TimeoutError when it is late."""
-
-        def write(data: memoryview) -> int:
-            return self._try(os.write, data, select.POLLOUT, deadline)
-
-        body = encode(value)
-        send(write, body)
+        self.deadline = deadline
+        send(self._write, encode(value))
 
     def receive(self, deadline: float, limit: int = MAX_BYTES) -> Any:
         """Return the next message; EOFError when the other end is gone, TimeoutError when late."""
         self.deadline = deadline
-        body = self.inbox.receive(limit)
-        return decode(body)
+        return decode(self.inbox.receive(limit))
+
+    def _write(self, data):
+        return self._try(os.write, data, select.POLLOUT)
 
     def _read(self, count):
-        self._wait(select.POLLIN, self.deadline)
-        return self._try(os.read, count, select.POLLIN, self.deadline)
+        self._wait(select.POLLIN)
+        return self._try(os.read, count, select.POLLIN)
 
-    def _try(self, call, argument, event, deadline):
+    def _try(self, call, argument, event):
         """Read or write as soon as that is possible without waiting."""
         while True:
             with contextlib.suppress(BlockingIOError):
                 return call(self.fd, argument)
-            self._wait(event, deadline)
+            self._wait(event)
 
-    def _wait(self, event, deadline):
-        """Wait until it is possible to read or to write."""
-        left = deadline - time.monotonic()
+    def _wait(self, event):
+        left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
         poll = select.poll()

@@ -29,7 +29,6 @@ from attn_course.magics import FLAGS, read_python
 # has and this machine has not, or a look at a model that was not trained here, costs no answer.
 DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
 
-
 # What a judge knows of the answers; below the package of the course.
 HIDDEN = (
     "questions",
@@ -40,7 +39,6 @@ HIDDEN = (
     "answers/wording.py",
     "judge_derivation.py",
 )
-
 
 Namespace = dict[str, Any]
 Caught = Sequence[warnings.WarningMessage]
@@ -63,7 +61,6 @@ class Output(io.RawIOBase):
         self.kept = bytearray()
 
     def writable(self) -> bool:
-        """It can be written to."""
         return True
 
     def write(self, data: Any) -> int:
@@ -94,18 +91,12 @@ class Quiet:
         return self
 
 
-def still_figures() -> types.ModuleType:
-    """Import the package of the figures; nothing is interactive here."""
-    figures = importlib.import_module("attn_course.figures")
-    still = Quiet()
-    vars(figures).update(explore=still, query_plane=still)
-    return figures
-
-
 def prepare(preload: Sequence[str]) -> None:
     """Once, before any child: what they would all do first; the course shows and checks nothing here."""
     quiet = Quiet()
-    vars(attn_course).update(check=quiet, hint=quiet, plots=still_figures())
+    figures = importlib.import_module("attn_course.figures")
+    vars(figures).update(explore=quiet, query_plane=quiet)
+    vars(attn_course).update(check=quiet, hint=quiet, plots=figures)
     vars(checking).update(check=quiet, hint=quiet)
     vars(derivation).update(look_at=lambda chain: None)
     if "matplotlib.pyplot" in preload:
@@ -138,10 +129,7 @@ def warm_up_derivations(sympy: types.ModuleType) -> None:
         (total / n, ""),
         ("<=", above / below, ""),
         (1, ""),
-        where={
-            a: (total, total),
-            x: (y - a, highest),
-        },
+        where={a: (total, total), x: (y - a, highest)},
     )
     derivation.as_data(chain)
     root = sympy.sqrt(a + sympy.exp(x))
@@ -151,7 +139,6 @@ def warm_up_derivations(sympy: types.ModuleType) -> None:
 def serve(sockets: Sequence[int], *, output: int) -> None:
     """Answer requests on the one socket until it closes; keep `output` bytes of what is printed."""
     (fd,) = sockets
-    read = functools.partial(os.read, fd)
     write = functools.partial(os.write, fd)
     raw: Any = Output(output)  # it has all of a file that is asked for, but no name
     printing = io.TextIOWrapper(raw, "utf-8", "replace")
@@ -160,16 +147,13 @@ def serve(sockets: Sequence[int], *, output: int) -> None:
     main = types.ModuleType("__main__")
     sys.modules["__main__"] = main
     namespace = vars(main)
-    quiet = Quiet()
-    namespace["display"] = quiet
-    namespace["get_ipython"] = quiet
+    namespace |= {"display": Quiet(), "get_ipython": Quiet()}
     namespace["input"] = lambda *prompt: ""  # nobody is there to type
     signal.signal(signal.SIGALRM, _out_of_time)
-    inbox = channel.Inbox(read)
+    inbox = channel.Inbox(functools.partial(os.read, fd))
     channel.send(write, channel.encode("ready"))
     while True:
-        message = inbox.receive()
-        request = channel.decode(message, tensors=True)
+        request = channel.decode(inbox.receive(), tensors=True)
         try:
             body = reply(request, namespace, printing)
         except BaseException as error:
@@ -181,11 +165,7 @@ def _out_of_time(signum, frame):
     raise TimeIsUp
 
 
-def reply(
-    request: dict[str, Any],
-    namespace: Namespace,
-    output: io.TextIOWrapper,
-) -> bytes:
+def reply(request: dict[str, Any], namespace: Namespace, output: io.TextIOWrapper) -> bytes:
     """Do what `request` asks within its seconds, and return the encoded reply."""
     signal.setitimer(signal.ITIMER_REAL, request["seconds"])
     try:
@@ -193,13 +173,8 @@ def reply(
             warnings.simplefilter("always")
             action = ACTIONS[request["do"]]
             value, warned = action(namespace, caught, *request["with"])
-        found = {
-            "id": request["id"],
-            "value": value,
-            "output": printed(output),
-            "warned": noted(warned),
-        }
-        return channel.encode(found)
+        found = {"value": value, "output": printed(output), "warned": noted(warned)}
+        return channel.encode({"id": request["id"], **found})
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -209,8 +184,8 @@ def run_cell(
     caught: Caught,
     number: int,
     source: str,
-    again: bool = False,
-    answers: Sequence[str] = (),
+    again: bool,
+    answers: Sequence[str],
 ) -> Outcome:
     """Run a cell; one that failed and is run `again`, after the others, takes no name from them.
 
@@ -218,8 +193,7 @@ def run_cell(
     """
     name = f"<cell {number}>"
     source, tree = read_python(source, name)
-    lines = source.splitlines(keepends=True)
-    linecache.cache[name] = (len(source), None, lines, name)
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     codes = compiled(tree.body, name)  # if a line of it is not Python, none of it runs
     theirs = dict(namespace) if again else {}
     try:
@@ -237,17 +211,16 @@ def compiled(statements: Iterable[ast.stmt], name: str) -> list[types.CodeType]:
     flags = FLAGS
     codes = []
     for statement in statements:
-        flags |= _features(statement)
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            for alias in statement.names:
+                flags |= getattr(__future__, alias.name).compiler_flag
         module = ast.Module([statement], [])
-        code = compile(module, name, "exec", flags, True)
-        codes.append(code)
+        codes.append(compile(module, name, "exec", flags, True))
     return codes
 
 
 def run_statements(
-    statements: Iterable[ast.stmt],
-    codes: Iterable[types.CodeType],
-    namespace: Namespace,
+    statements: Iterable[ast.stmt], codes: Iterable[types.CodeType], namespace: Namespace
 ) -> None:
     """Run them one by one; raise the first error at once, or in the end where it defines nothing."""
     errors = []
@@ -262,16 +235,6 @@ def run_statements(
             errors.append(error)
     if errors:
         raise errors[0]
-
-
-def _features(statement):
-    """Return the flags of what a statement imports from the future."""
-    flags = 0
-    if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
-        for alias in statement.names:
-            feature = getattr(__future__, alias.name)
-            flags |= feature.compiler_flag
-    return flags
 
 
 kept: Namespace = {}  # the last function, class or chain that each name of an answer stood for
@@ -307,8 +270,7 @@ def call(namespace: Namespace, caught: Caught, name: str, args: tuple, kwargs: d
     """Call an answer."""
     answer = find(namespace, caught, name)
     with as_defined(namespace):
-        returned = answer(*args, **kwargs)
-        return returned, answer.warned
+        return answer(*args, **kwargs), answer.warned
 
 
 def each(namespace: Namespace, caught: Caught, name: str, rows: Iterable[tuple]) -> Outcome:
@@ -344,18 +306,12 @@ def noted(warned: Sequence[Any]) -> list[str]:
 
 
 def drive(
-    namespace: Namespace,
-    caught: Caught,
-    name: str,
-    driver: str,
-    args: tuple,
-    kwargs: dict,
+    namespace: Namespace, caught: Caught, name: str, driver: str, args: tuple, kwargs: dict
 ) -> Outcome:
     """Have a driver of the course run on an answer."""
     answer = find(namespace, caught, name)
     with as_defined(namespace):
-        returned = answer.via(DRIVERS[driver], *args, **kwargs)
-        return returned, answer.warned
+        return answer.via(DRIVERS[driver], *args, **kwargs), answer.warned
 
 
 def value(namespace: Namespace, caught: Caught, name: str) -> Outcome:
@@ -392,16 +348,9 @@ def explain(error: BaseException) -> list[str]:
     if isinstance(error, channel.ChannelError):
         return ["NotYet", f"what came back cannot be judged: {error}."]
     with contextlib.suppress(BaseException):
-        return ["NotYet", _sentence(error)]
+        if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell"):
+            text = f"{type(error).__name__}: {error.msg} (line {error.lineno} of your cell)."
+        else:
+            text = str(error) if isinstance(error, NotYet) else describe(error)
+        return ["NotYet", text]
     return ["NotYet", "your code stopped with an exception that cannot be shown."]
-
-
-def _sentence(error):
-    if isinstance(error, SyntaxError):
-        file = str(error.filename)
-        if file.startswith("<cell"):
-            kind = type(error).__name__
-            return f"{kind}: {error.msg} (line {error.lineno} of your cell)."
-    if isinstance(error, NotYet):
-        return str(error)
-    return describe(error)

@@ -17,6 +17,8 @@ from attn_course.grading.sandbox import channel
 END = b"e"
 WAIT = b"w"
 
+CHILD = "attn_course.grading.sandbox.child"
+PROCESS = "attn_course.grading.sandbox.fork_server_process"
 ROOT = Path(__file__).resolve().parents[3]
 SERVER_SECONDS = 300.0  # to start, or to end a child, on a busy machine
 ONE_THREAD = ("OMP", "OPENBLAS", "MKL", "VECLIB_MAXIMUM")
@@ -60,13 +62,7 @@ class ForkServer:
     role: the module whose `prepare` it runs once, and whose `serve` runs in each child.
     """
 
-    def __init__(
-        self,
-        preload: Iterable[str] = (),
-        *,
-        tier: str,
-        role: str = "attn_course.grading.sandbox.child",
-    ):
+    def __init__(self, preload: Iterable[str] = (), *, tier: str, role: str = CHILD):
         self.options = {"preload": list(preload), "tier": tier, "role": role}
         self.control: socket.socket | None = None
 
@@ -87,8 +83,7 @@ class ForkServer:
 
     def stop(self) -> None:
         """End it from another thread, also while it starts."""
-        control = self.control
-        if control:
+        if control := self.control:
             with contextlib.suppress(OSError):  # it is closed already
                 control.shutdown(socket.SHUT_RDWR)
 
@@ -116,14 +111,9 @@ class ForkServer:
         """Start a child that holds these `ends` of sockets and no other; they are closed here."""
         assert self.ready
         ends = list(ends)
-        request = {
-            "memory": limits.memory,
-            "output": limits.output,
-            "seconds": limits.cpu_seconds,
-        }
+        request = {"memory": limits.memory, "output": limits.output, "seconds": limits.cpu_seconds}
         numbers = [end.fileno() for end in ends]
-        message = json.dumps(request).encode()
-        socket.send_fds(self._control, [message], numbers)
+        socket.send_fds(self._control, [json.dumps(request).encode()], numbers)
         for end in ends:
             end.close()
 
@@ -145,20 +135,13 @@ def start_together(*servers: ForkServer) -> subprocess.Popen:
         ends.append(theirs)
     numbers = [end.fileno() for end in ends]
     options = [server.options for server in servers]
-    arguments = list(zip(numbers, options, strict=True))
-    nothing = subprocess.DEVNULL
+    arguments = json.dumps(list(zip(numbers, options, strict=True)))
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-P",
-            "-m",
-            "attn_course.grading.sandbox.fork_server_process",
-            json.dumps(arguments),
-        ],
+        [sys.executable, "-P", "-m", PROCESS, arguments],
         pass_fds=numbers,
-        stdin=nothing,
-        stdout=nothing,
-        stderr=nothing,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
         cwd="/",  # a folder of its own would be left behind by a kill
         env=_environment(),
         start_new_session=True,  # a key pressed in the terminal is not for it

@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,7 @@ def prepare(preload: Sequence[str]) -> None:
     _warm_up_chains()
     questions: list[register.Question] = []
     for name in preload:
-        module = sys.modules[name]
-        questions += getattr(module, "QUESTIONS", ())
+        questions += getattr(sys.modules[name], "QUESTIONS", ())
     for question in questions:
         for part in question.parts:
             if part.judge:
@@ -88,17 +88,9 @@ def _warm_up_chains():
     x, y = symbols("x y", positive=True)
     k, n = symbols("k n", positive=True, integer=True)
     s = IndexedBase("s")
-    term = x * exp(s[k])
-    total = Sum(term, (k, 1, n))
-    derive(
-        (total / y, ""),
-        (total / y + x, ""),
-    )
-    derive(
-        (x + exp(y), ""),
-        (">", x + y, ""),
-        where={x: (0, n)},
-    )
+    total = Sum(x * exp(s[k]), (k, 1, n))
+    derive((total / y, ""), (total / y + x, ""))
+    derive((x + exp(y), ""), (">", x + y, ""), where={x: (0, n)})
 
 
 def _warm_up(part):
@@ -125,9 +117,14 @@ def serve(sockets: Sequence[int], *, output: int) -> None:
     signal.signal(signal.SIGPROF, out_of_time)
     supervisor, *others = map(channel.Connection, sockets)
     job = supervisor.receive(_soon(), MAX_JOB)
-    report = _reply(job, Children(supervisor, others))
-    report["do"] = "report"
-    supervisor.send(report, _soon())
+    report: dict[str, Any] = {"problem": "", "parts": [], "remarks": []}
+    try:
+        report = judge_submission(Children(supervisor, others), **job)
+    except UnreadableFile as error:
+        report["problem"] = str(error)
+    except MemoryError:
+        report["problem"] = "it takes too much memory to read."
+    supervisor.send({**report, "do": "report"}, _soon())
 
 
 def _soon():
@@ -153,16 +150,6 @@ def within_cpu(seconds: float, work: Callable[[], str]) -> str:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
-def _reply(job, children):
-    try:
-        return judge_submission(children, **job)
-    except UnreadableFile as error:
-        problem = str(error)
-    except MemoryError:
-        problem = "it takes too much memory to read."
-    return {"problem": problem, "parts": [], "remarks": []}
-
-
 class Children:
     """The processes of a submission, which the supervisor starts and ends for us."""
 
@@ -186,12 +173,10 @@ class Children:
 
     def _ask(self, what, **more):
         self.num_requests += 1
-        number = self.num_requests
-        request = {"do": what, "id": number, **more}
-        self.supervisor.send(request, _soon())
+        self.supervisor.send({"do": what, "id": self.num_requests, **more}, _soon())
         while True:
             found = self.supervisor.receive(_soon())
-            if found["id"] == number:  # another is for a request whose time was over
+            if found["id"] == self.num_requests:  # another is for a request whose time was over
                 return found
 
 
@@ -215,23 +200,20 @@ def judge_submission(
     asked: list[tuple[register.Question, register.Part]] = []
     for question in questions:
         asked += [(question, part) for part in question.parts]
+    names = chain.from_iterable(part.answers for _, part in asked if part.judge)
     cells = find_cells.cells_to_run(submission.cells, questions, everything)
-    names: list[str] = []
-    for _, part in asked:
-        if part.judge:
-            names += part.answers
     children.figures = find_cells.draws(cells)
     parts = []
     images = {}
-    with Session(children, cells, Limits(**limits), names) as session:
+    with Session(children, cells, Limits(**limits), list(names)) as session:
         for question, part in asked:
             if part.judge:
                 verdict = _verdict(session, submission.cells, question, part, secret)
             else:
                 found, verdict = _written(submission.cells, question, part)
-                pictures = images_of(found)
                 images[question.id] = {
-                    address: np.frombuffer(data, np.uint8) for address, data in pictures.items()
+                    address: np.frombuffer(picture, np.uint8)
+                    for address, picture in images_of(found).items()
                 }
             if session.was_killed:
                 return {"problem": "", "parts": [], "remarks": [], "killed": True}
@@ -260,10 +242,9 @@ def _verdict(session, cells, question, part, secret):
     """(state, message, text of the answer, share of the points) of one part."""
     found = find_cells.cells_of(cells, question, part)
     text = find_cells.text_of(found, question)
-    seconds = PATIENCE * question.seconds
-    patient = replace(question, seconds=seconds)
+    patient = replace(question, seconds=PATIENCE * question.seconds)
     rng = random_numbers(secret, question.id, part.kind)
-    answers = session.answers(part.answers, seconds)
+    answers = session.answers(part.answers, patient.seconds)
     verdict = judge(patient, part, rng, answers, limit=within_cpu)
     message = one_line(verdict.message)
     if verdict.status == CORRECT:
@@ -302,28 +283,19 @@ def _three_digits(number):
 def random_numbers(secret: str | None, question_id: str, kind: str) -> np.random.Generator:
     """Return the generator for one verdict: its own, so that no order of work changes it."""
     if secret is None:
-        name = question_id.encode()
-        return np.random.default_rng(zlib.crc32(name))
-    text = f"{secret}/{question_id}/{kind}"
-    digest = hashlib.sha256(text.encode())
-    seed = np.frombuffer(digest.digest(), np.uint32)
-    return np.random.default_rng(seed)
+        return np.random.default_rng(zlib.crc32(question_id.encode()))
+    digest = hashlib.sha256(f"{secret}/{question_id}/{kind}".encode()).digest()
+    return np.random.default_rng(np.frombuffer(digest, np.uint32))
 
 
 def _reused(cells, asked, verdicts):
     """Yield a remark on each right answer that is the course's own code, for a person to weigh."""
-    right = []
-    names: list[str] = []
-    for (question, part), (status, *_) in zip(asked, verdicts, strict=True):
-        if status == CORRECT:
-            right.append((question, part))
-            names += part.answers
+    judged = zip(asked, verdicts, strict=True)
+    right = [about for about, (status, *_) in judged if status == CORRECT]
     if not right:
         return
-    reused = reused_objects(cells, names)
+    reused = reused_objects(cells, chain.from_iterable(part.answers for _, part in right))
     for question, part in right:
-        paths: list[str] = []
-        for name in part.answers:
-            paths += reused.get(name, ())
+        paths = [*chain.from_iterable(reused.get(name, ()) for name in part.answers)]
         if paths:
             yield f"{question.id}: the answer hands over {' and '.join(paths)}."

@@ -59,36 +59,20 @@ def restrict_files(rules: Mapping[str, Right]) -> None:
     """From here on only these rights below these paths: {path: rights}."""
     num_rights = NUM_RIGHTS.get(version(), len(Right))
     handled = Right((1 << num_rights) - 1)
-    ruleset = _ruleset(handled)
-    for path, rights in rules.items():
-        _allow(ruleset, path, rights & handled)
-    libc.syscall(libc.LANDLOCK_RESTRICT_SELF, ruleset, 0)
-    os.close(ruleset)
-
-
-def _allow(ruleset, path, rights):
-    if not Path(path).is_dir():
-        rights &= ON_FILES
-    flags = os.O_PATH | os.O_CLOEXEC
-    place = os.open(path, flags)
-    rule = struct.pack("<Qi", rights, place)
-    libc.syscall(
-        libc.LANDLOCK_ADD_RULE,
-        ruleset,
-        RULE_BELOW_PATH,
-        rule,
-        0,
-    )
-    os.close(place)
-
-
-def _ruleset(handled):
-    fields = [handled]
+    fields: list[int] = [handled]
     if version() >= NETWORK_SINCE:
         fields.append(BIND_AND_CONNECT)
     if version() >= SCOPES_SINCE:
         fields.append(SOCKETS_AND_SIGNALS)
-    layout = f"<{len(fields)}Q"
-    packed = struct.pack(layout, *fields)
-    size = len(packed)
-    return libc.syscall(libc.LANDLOCK_CREATE_RULESET, packed, size, 0)
+    packed = struct.pack(f"<{len(fields)}Q", *fields)
+    ruleset = libc.syscall(libc.LANDLOCK_CREATE_RULESET, packed, len(packed), 0)
+    for path, rights in rules.items():
+        allowed = rights & handled
+        if not Path(path).is_dir():
+            allowed &= ON_FILES
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = struct.pack("<Qi", allowed, place)
+        libc.syscall(libc.LANDLOCK_ADD_RULE, ruleset, RULE_BELOW_PATH, rule, 0)
+        os.close(place)
+    libc.syscall(libc.LANDLOCK_RESTRICT_SELF, ruleset, 0)
+    os.close(ruleset)

@@ -18,13 +18,7 @@ MAX_THREADS = 16
 PLENTY = 1 << 20  # users in a map that has room for one of ours alone
 
 
-def limit(
-    *,
-    base: int,
-    memory: int,
-    seconds: int,
-    threads: int = MAX_THREADS,
-) -> None:
+def limit(*, base: int, memory: int, seconds: int, threads: int = MAX_THREADS) -> None:
     """Set the resource limits, which every Unix has; sizes in bytes.
 
     base: the address space in use already. threads: how many all processes of this user may have.
@@ -48,8 +42,7 @@ def limit(
 def address_space() -> int:
     """Return the bytes of address space in use, on which a memory limit is put."""
     with contextlib.suppress(OSError), open("/proc/self/statm") as pages:
-        sizes = pages.read().split()
-        return int(sizes[0]) * os.sysconf("SC_PAGESIZE")
+        return int(pages.read().split()[0]) * os.sysconf("SC_PAGESIZE")
     return 1 << 34
 
 
@@ -73,8 +66,7 @@ def _field(text, name):
 def unused_users() -> range:
     """Return the range of user ids that are mapped here and that hardly anybody has."""
     ranges = []
-    users = Path("/proc/self/uid_map").read_text()
-    for line in users.splitlines():
+    for line in Path("/proc/self/uid_map").read_text().splitlines():
         first, _, count = map(int, line.split())
         ranges.append(range(first, first + count))
     widest = max(ranges, key=len)
@@ -86,8 +78,7 @@ def unused_users() -> range:
 
 def switch_to_unused_user(users: Sequence[int]) -> None:
     """Leave root for one of `users`: limits on threads spare root, and a new user shares them with nobody."""
-    place = secrets.randbelow(len(users))
-    uid = users[place]
+    uid = secrets.choice(users)
     with contextlib.suppress(PermissionError):  # a container may have none to leave
         os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -97,5 +88,4 @@ def switch_to_unused_user(users: Sequence[int]) -> None:
 def drop_capabilities() -> None:
     """Give up every right of root, for good."""
     header = struct.pack("<Ii", CAPABILITY_VERSION, 0)
-    none = bytes(24)
-    libc.call("capset", header, none)
+    libc.call("capset", header, bytes(24))  # none

@@ -27,7 +27,7 @@ class New(enum.IntFlag):
 
 
 class Mount(enum.IntFlag):
-    """How `mount` mounts."""
+    """How `mount` mounts; `mount_setattr` has the same numbers for the first three."""
 
     RDONLY = 0x1
     NOSUID = 0x2
@@ -35,14 +35,6 @@ class Mount(enum.IntFlag):
     BIND = 0x1000
     REC = 0x4000
     PRIVATE = 0x40000
-
-
-class Attribute(enum.IntFlag):
-    """What `mount_setattr` sets."""
-
-    RDONLY = 0x1
-    NOSUID = 0x2
-    NODEV = 0x4
 
 
 OPEN_TREE_CLONE = 0x1
@@ -61,17 +53,14 @@ def enter() -> None:
         flags |= New.USER
     libc.call("unshare", flags)
     if uid != 0:
-        _write("setgroups", "deny")
-        _write("uid_map", f"{uid} {uid} 1")
-        _write("gid_map", f"{gid} {gid} 1")
+        own = Path("/proc/self")
+        (own / "setgroups").write_text("deny")
+        (own / "uid_map").write_text(f"{uid} {uid} 1")
+        (own / "gid_map").write_text(f"{gid} {gid} 1")
     if inner := os.fork():
         _, status = os.waitpid(inner, 0)
         code = os.waitstatus_to_exitcode(status)
         os._exit(code & 0xFF)
-
-
-def _write(name, text):
-    Path("/proc/self", name).write_text(text)
 
 
 def build_root(paths: Sequence[str], hidden: Sequence[str]) -> None:
@@ -79,29 +68,22 @@ def build_root(paths: Sequence[str], hidden: Sequence[str]) -> None:
 
     hidden: folders and files below `paths` that are empty there.
     """
-    private = Mount.REC | Mount.PRIVATE
-    libc.call("mount", None, "/", None, private, None)
+    libc.call("mount", None, "/", None, Mount.REC | Mount.PRIVATE, None)
     trees = {path: read_only_tree(path) for path in [*paths, *DEVICES]}
     _mount_memory(ROOT, SAFE, "mode=755,size=1m")
     for path, tree in trees.items():
-        target = Path(ROOT + path)
-        put_tree(tree, target, is_file=path in DEVICES)
+        put_tree(tree, Path(ROOT + path), is_file=path in DEVICES)
     for path in hidden:
-        _cover(ROOT + path)
+        covered = ROOT + path
+        if os.path.isdir(covered):
+            _mount_memory(covered, SAFE | Mount.RDONLY, "mode=755,size=4k")
+        else:
+            libc.call("mount", "/dev/null", covered, None, Mount.BIND, None)
     os.chdir(ROOT)
     libc.call("pivot_root", ".", ".")
     libc.call("umount2", ".", UMOUNT_DETACH)
-    attributes = Attribute.RDONLY | Attribute.NOSUID | Attribute.NODEV
-    _set_mount(AT_FDCWD, "/", 0, attributes)
+    _set_mount(AT_FDCWD, "/", 0, SAFE | Mount.RDONLY)
     os.chdir("/")
-
-
-def _cover(path):
-    """Lay nothing over a folder or file that must not be seen."""
-    if os.path.isdir(path):
-        _mount_memory(path, SAFE | Mount.RDONLY, "mode=755,size=4k")
-    else:
-        libc.call("mount", "/dev/null", path, None, Mount.BIND, None)
 
 
 def _mount_memory(path, flags, options):
@@ -114,14 +96,8 @@ def put_tree(tree: int, target: Path, *, is_file: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     if is_file:
         target.touch()
-    libc.syscall(
-        libc.MOVE_MOUNT,
-        tree,
-        b"",
-        AT_FDCWD,
-        str(target),
-        MOVE_MOUNT_FROM_EMPTY_PATH,
-    )
+    flags = MOVE_MOUNT_FROM_EMPTY_PATH
+    libc.syscall(libc.MOVE_MOUNT, tree, b"", AT_FDCWD, str(target), flags)
     os.close(tree)
 
 
@@ -129,25 +105,23 @@ def read_only_tree(path: str) -> int:
     """Return a handle on a detached, read-only copy of the mounts at and below `path`."""
     flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE
     tree = libc.syscall(libc.OPEN_TREE, AT_FDCWD, path, flags)
-    attributes = Attribute.RDONLY | Attribute.NOSUID
+    attributes = Mount.RDONLY | Mount.NOSUID
     if path not in DEVICES:
-        attributes |= Attribute.NODEV
+        attributes |= Mount.NODEV
     _set_mount(tree, b"", AT_EMPTY_PATH | AT_RECURSIVE, attributes)
     return tree
 
 
 def _set_mount(folder, path, flags, attributes):
     packed = struct.pack("<QQQQ", attributes, 0, 0, 0)
-    size = len(packed)
-    libc.syscall(libc.MOUNT_SETATTR, folder, path, flags, packed, size)
+    libc.syscall(libc.MOUNT_SETATTR, folder, path, flags, packed, len(packed))
 
 
 def fork_alone() -> int:
     """Fork; the child is process 1 of a pid namespace of its own, which ends with it."""
     own = os.pidfd_open(os.getpid())
     libc.call("unshare", New.PID)
-    pid = libc.fork()
-    if pid:
+    if pid := libc.fork():
         libc.call("setns", own, New.PID)
     os.close(own)
     return pid

@@ -27,12 +27,8 @@ def readable_paths() -> list[str]:
         str(COURSE),
     }
     paths = sorted(path for path in candidates if os.path.isdir(path))
-    return [path for path in paths if not is_below(path, paths)]
-
-
-def is_below(path: str, others: Iterable[str]) -> bool:
-    """Whether a path lies inside one of the others."""
-    return any(path.startswith(f"{other}/") for other in others)
+    inside = tuple(f"{path}/" for path in paths)
+    return [path for path in paths if not path.startswith(inside)]
 
 
 def hidden_paths(names: Iterable[str]) -> list[str]:

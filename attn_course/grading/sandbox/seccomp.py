@@ -66,9 +66,8 @@ clone:56:220 clone3:435:435 kill:62:129 tgkill:234:131 prlimit64:302:261 fcntl:7
 # machine: (audit architecture, column of the tables)
 MACHINES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
 
-Instruction = tuple[
-    int, int, int, int
-]  # word, lines to skip if it holds, lines to skip if not, operand
+# Word, lines to skip if it holds, lines to skip if not, operand.
+Instruction = tuple[int, int, int, int]
 ALLOWED: Instruction = (RETURN, 0, 0, ALLOW)
 REFUSED: Instruction = (RETURN, 0, 0, DENY)
 
@@ -79,23 +78,32 @@ def numbers_of(table: str) -> dict[str, int]:
     numbers = {}
     for entry in table.split():
         fields = entry.split(":")
-        name = fields[0]
-        number = fields[column]
-        if number != "-":
-            numbers[name] = int(number)
+        if fields[column] != "-":
+            numbers[fields[0]] = int(fields[column])
     return numbers
 
 
 def restrict_calls() -> None:
     """From here on only CALLS, and those of CONDITIONAL that touch no other process."""
-    pid = os.getpid()
-    install(program(pid))
+    install(program(os.getpid()))
 
 
 @functools.cache
 def program(pid: int) -> bytes:
-    """Return the filter for a process, packed."""
-    return packed(_lines(pid))
+    """Return the filter for a process, packed; lines on allowed calls jump to the last, which allows."""
+    architecture, _ = MACHINES[platform.machine()]
+    lines = [
+        (LOAD, 0, 0, ARCHITECTURE),
+        (EQUAL, 1, 0, architecture),
+        REFUSED,
+        (LOAD, 0, 0, NUMBER),
+    ]
+    conditional = numbers_of(CONDITIONAL)
+    for name, verdict in _conditions(pid).items():
+        lines.append((EQUAL, 0, len(verdict), conditional[name]))
+        lines += verdict
+    lines += [*_jumps(numbers_of(CALLS).values()), REFUSED, ALLOWED]
+    return packed(lines)
 
 
 def packed(lines: Iterable[Instruction]) -> bytes:
@@ -103,29 +111,9 @@ def packed(lines: Iterable[Instruction]) -> bytes:
     return b"".join(struct.pack(LAYOUT, *line) for line in lines)
 
 
-def _lines(pid):
-    """Return the lines of the filter; those on allowed calls jump to the last line, which allows."""
-    architecture, _ = MACHINES[platform.machine()]
-    program = [
-        (LOAD, 0, 0, ARCHITECTURE),
-        (EQUAL, 1, 0, architecture),
-        REFUSED,
-        (LOAD, 0, 0, NUMBER),
-    ]
-    conditional = numbers_of(CONDITIONAL)
-    for name, lines in _conditions(pid).items():
-        number = conditional[name]
-        size = len(lines)
-        program.append((EQUAL, 0, size, number))
-        program += lines
-    allowed = numbers_of(CALLS)
-    left = len(allowed)
-    for number in allowed.values():
-        program.append((EQUAL, left, 0, number))
-        left -= 1
-    program.append(REFUSED)
-    program.append(ALLOWED)
-    return program
+def _jumps(values):
+    """Lines that go to the second one after them all, if what was loaded is one of these values."""
+    return [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
 
 
 def _conditions(pid):
@@ -135,39 +123,20 @@ def _conditions(pid):
     is_thread = (ANY_BIT, 0, 1, CLONE_THREAD)
     is_own = (EQUAL, 0, 1, pid)
     is_itself = (EQUAL, 0, 1, 0)
-    owners = []
-    left = len(OWNERS)
-    for kind in OWNERS:
-        owners.append((EQUAL, left, 0, kind))
-        left -= 1
     return {
         "clone3": [(RETURN, 0, 0, ABSENT)],  # glibc then uses clone, whose flags a filter can see
         "clone": [first, is_thread, ALLOWED, REFUSED],
         "kill": [first, is_own, ALLOWED, REFUSED],
         "tgkill": [first, is_own, ALLOWED, REFUSED],
         "prlimit64": [first, is_itself, ALLOWED, REFUSED],
-        "fcntl": [second, *owners, ALLOWED, REFUSED],
-        "ioctl": [
-            second,
-            (EQUAL, 2, 0, TCGETS),
-            (EQUAL, 1, 0, TCGETS2),
-            (RETURN, 0, 0, NO_TERMINAL),
-            ALLOWED,
-        ],
+        "fcntl": [second, *_jumps(OWNERS), ALLOWED, REFUSED],
+        "ioctl": [second, *_jumps([TCGETS, TCGETS2]), (RETURN, 0, 0, NO_TERMINAL), ALLOWED],
     }
 
 
 def install(program: bytes) -> None:
     """Have this process and all that it starts judged by a packed filter, for good."""
     code = ctypes.create_string_buffer(program)
-    place = ctypes.addressof(code)
     num_lines = len(program) // struct.calcsize(LAYOUT)
-    header = struct.pack("@HP", num_lines, place)
-    libc.call(
-        "prctl",
-        libc.PR_SET_SECCOMP,
-        MODE_FILTER,
-        header,
-        0,
-        0,
-    )
+    header = struct.pack("@HP", num_lines, ctypes.addressof(code))
+    libc.call("prctl", libc.PR_SET_SECCOMP, MODE_FILTER, header, 0, 0)

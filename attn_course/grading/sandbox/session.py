@@ -1,6 +1,5 @@
 """One submission's code as a judge sees it: started, replayed, timed, ended."""
 
-import contextlib
 import signal
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -111,12 +110,10 @@ class Session:
         late = None
         if seconds == room:
             late = f"the cells used up their share of {self.limits.total:g} seconds."
-        source = self.cells[number]
+        what = number, self.cells[number], again, self.names
         self.errors.pop(number, None)
         try:
-            found = self.request(
-                "run", number, source, again, self.names, seconds=seconds, late=late
-            )
+            found = self.request("run", *what, seconds=seconds, late=late)
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, ProcessEnded)):
@@ -167,31 +164,24 @@ class Session:
             raise Late(late)
         self.num_requests += 1
         message = {"id": self.num_requests, "do": do, "with": what, "seconds": seconds}
-        with self._guarding(connection, late):
-            deadline = time.monotonic() + seconds + GRACE
-            found = self._exchange(connection, message, deadline)
-        if "error" in found:
-            raise _outcome(found["error"], late)
-        return found
-
-    @contextlib.contextmanager
-    def _guarding(self, connection, late):
-        """Turn whatever goes wrong on the way into one sentence and an ended child."""
+        deadline = time.monotonic() + seconds + GRACE
         try:
-            yield
+            found = self._exchange(connection, message, deadline)
         except TimeoutError:
             self._end(connection)
             raise ProcessEnded(late) from None
         except (EOFError, ConnectionError):
-            raise ProcessEnded(
-                f"it stopped the process ({self._end(connection, is_gone=True)})."
-            ) from None
+            how = self._end(connection, is_gone=True)
+            raise ProcessEnded(f"it stopped the process ({how}).") from None
         except channel.ChannelError as error:
             self._end(connection)
             raise ProcessEnded(f"what came back cannot be judged: {error}.") from None
         except BaseException:
             self._end(connection)  # a reply left half read would be taken for the next one
             raise
+        if "error" in found:
+            raise _outcome(found["error"], late)
+        return found
 
     def _exchange(self, connection, message, deadline):
         connection.send(message, deadline)
@@ -205,8 +195,7 @@ class Session:
         failed = [number for number in self.errors if name in names_of(self.cells[number]).given]
         if not failed:
             return NotAttempted(f"nothing in the notebook is called {name}.")
-        last = failed[-1]
-        return NotYet(f"the cell of {name} did not run: {self.errors[last]}")
+        return NotYet(f"the cell of {name} did not run: {self.errors[failed[-1]]}")
 
 
 def _outcome(error, late):
@@ -230,7 +219,6 @@ def _rows(found):
 
 
 def _texts_of(values, warned):
-    """The warnings of each row."""
     if len(values) != len(warned) or not all(isinstance(texts, list) for texts in warned):
         raise channel.ChannelError("the reply has no warnings to each row")
     return list(map(_sentences, warned))
@@ -238,8 +226,7 @@ def _texts_of(values, warned):
 
 def _sentences(warned):
     """Warnings cut to size."""
-    texts = map(str, warned[:20])
-    return list(map(one_line, texts))
+    return [one_line(str(text)) for text in warned[:20]]
 
 
 def _checked(found):
@@ -268,28 +255,24 @@ class RemoteAnswer:
 
     def each(self, rows: Sequence[tuple]) -> list:
         """Call the answer on one row of arguments after another, with few messages."""
-        values: list = []
-        while len(values) < len(rows):
-            left = rows[len(values) :]
-            values += self._some(left)
-        return values
-
-    def _some(self, rows):
-        """What the answer gives to the first of these rows, as many as one message takes."""
-        sent: list[tuple] = []
-        room = channel.ENOUGH
-        for row in rows:
-            room -= channel.size_of(row)
-            if sent and room < 0:
-                break
-            sent.append(row)
-        values, warned, error = self._found("each", sent)["value"]
-        for row, value, texts in zip(rows, values, warned, strict=False):
-            self.warned = texts
-            self._last = ("call", row, {}), value
-        if error:
-            raise _outcome(error, self._late)
-        return values[: len(sent)]
+        done: list = []
+        while left := rows[len(done) :]:
+            sent: list[channel.Packed] = []
+            room = channel.ENOUGH
+            for row in left:
+                packed = channel.Packed(row)
+                room -= packed.size
+                if sent and room < 0:
+                    break
+                sent.append(packed)
+            values, warned, error = self._found("each", sent)["value"]
+            for row, value, texts in zip(left, values, warned, strict=False):
+                self.warned = texts
+                self._last = ("call", row, {}), value
+            if error:
+                raise _outcome(error, self._late)
+            done += values[: len(sent)]
+        return done
 
     def via(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Have the child run `driver`, one of `course.drivers`, on the student's object."""
@@ -304,8 +287,7 @@ class RemoteAnswer:
         if self._last is None:
             return True
         asked, before = self._last
-        now = self._ask(*asked)
-        return repr(now) == repr(before)
+        return repr(self._ask(*asked)) == repr(before)
 
     def _ask(self, do, *what):
         found = self._found(do, *what)
@@ -315,8 +297,7 @@ class RemoteAnswer:
 
     def _found(self, do, *what):
         left = self._deadline - time.monotonic()
-        session = self._session
         try:
-            return session.request(do, self._name, *what, seconds=left, late=self._late)
+            return self._session.request(do, self._name, *what, seconds=left, late=self._late)
         except Missing:
-            raise session.why_missing(self._name) from None
+            raise self._session.why_missing(self._name) from None

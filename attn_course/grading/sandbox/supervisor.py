@@ -15,7 +15,6 @@ from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import ForkServer, Limits, start_together
 from attn_course.grading.sandbox.session import MAX_CHILDREN
 
-CHILD = "attn_course.grading.sandbox.child"
 JUDGE = "attn_course.grading.sandbox.judge"
 # The last ones are what the first sum of two symbols imports.
 EVERYWHERE = ("numpy", "numpy.random", "sympy", "sympy.tensor.tensor", "sympy.sets.setexpr")
@@ -42,15 +41,13 @@ class Supervisor:
         torch: bool = False,
         judge: str = JUDGE,
     ) -> None:
-        both = [*EVERYWHERE]
-        if torch:
-            both.append("torch")
+        both = [*EVERYWHERE, "torch"] if torch else [*EVERYWHERE]
         questions = [f"attn_course.questions.{name[3:]}" for name in notebooks]
         used = imported_by(notebooks)
         self.limits = limits
-        self.students = ForkServer([*both, *used], tier=tier, role=CHILD)
+        self.students = ForkServer([*both, *used], tier=tier)
         self.judges = ForkServer(both + questions, tier=tier, role=judge)
-        self.plotting = ForkServer([*both, *used, FIGURES], tier=tier, role=CHILD)
+        self.plotting = ForkServer([*both, *used, FIGURES], tier=tier)
         self.processes: list[subprocess.Popen[bytes]] = []
         self.stopped = False
 
@@ -65,8 +62,7 @@ class Supervisor:
         self.processes.clear()
 
     def _start(self, *servers):
-        process = start_together(*servers)
-        self.processes.append(process)
+        self.processes.append(start_together(*servers))
         if self.stopped:
             self.stop()
 
@@ -148,8 +144,7 @@ class JudgeProcess:
             for_child, other = socket.socketpair()
             self.waiting.append(for_child)
             for_judge.append(other)
-        allowed = replace(self.limits, total=self.total)
-        self.supervisor.judges.fork(allowed, for_judge)
+        self.supervisor.judges.fork(replace(self.limits, total=self.total), for_judge)
         return self
 
     def __exit__(self, *exc_info: object) -> None:
@@ -166,8 +161,7 @@ class JudgeProcess:
             found = self._next()
             while found["do"] != "report":
                 answer = self._do(found)
-                answer["id"] = found["id"]
-                self.connection.send(answer, self.deadline)
+                self.connection.send({**answer, "id": found["id"]}, self.deadline)
                 found = self._next()
         except TimeoutError:
             raise NotGraded("grading it took too long and was stopped.") from None

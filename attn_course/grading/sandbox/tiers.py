@@ -1,6 +1,7 @@
 """The sandboxes, best first, and which of them this machine allows. None of them gives a process a disk."""
 
 import contextlib
+import functools
 import os
 import platform
 import signal
@@ -9,14 +10,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from attn_course.grading.sandbox import (
-    landlock,
-    libc,
-    limits,
-    namespaces,
-    readable_paths,
-    seccomp,
-)
+from attn_course.grading.sandbox import landlock, libc, limits, namespaces, seccomp
+from attn_course.grading.sandbox.readable_paths import hidden_paths, readable_paths, without
 
 FIRST_PID = 1  # of all children in namespaces
 
@@ -25,9 +20,7 @@ class Namespaces:
     """A root, a network and processes of its own, and everything of the tier below."""
 
     name = "namespaces"
-
-    def __init__(self) -> None:
-        self.users: Sequence[int] = ()
+    users: Sequence[int] = ()
 
     def enter(self) -> None:
         """Before anything is imported: leave the namespaces of the grader."""
@@ -37,9 +30,7 @@ class Namespaces:
         """Once everything is imported: keep only what children may read."""
         if os.geteuid() == 0:
             self.users = limits.unused_users()
-        paths = readable_paths.readable_paths()
-        empty = readable_paths.hidden_paths(hidden)
-        namespaces.build_root(paths, empty)
+        namespaces.build_root(readable_paths(), hidden_paths(hidden))
         seccomp.program(FIRST_PID)
 
     def fork(self) -> int:
@@ -58,11 +49,9 @@ class Landlock:
     """Files by Landlock, calls by seccomp, and limits: for machines that refuse namespaces."""
 
     name = "landlock"
-
-    def __init__(self) -> None:
-        self.users: Sequence[int] = ()
-        self.rules: dict[str, landlock.Right] = {}
-        self.threads = limits.MAX_THREADS
+    users: Sequence[int] = ()
+    rules: dict[str, landlock.Right]
+    threads = limits.MAX_THREADS
 
     def enter(self) -> None:
         """Refuse a version that leaves too much open."""
@@ -71,8 +60,7 @@ class Landlock:
 
     def prepare(self, hidden: Sequence[str]) -> None:
         """Note what children may read."""
-        readable = readable_paths.readable_paths()
-        paths = readable_paths.without(readable, readable_paths.hidden_paths(hidden))
+        paths = without(readable_paths(), hidden_paths(hidden))
         self.rules = dict.fromkeys(paths, landlock.READ)
         self.rules |= dict.fromkeys(namespaces.DEVICES, landlock.USE_DEVICE)
         if os.geteuid() == 0 and all(map(_is_open_to_all, paths)):
@@ -97,9 +85,7 @@ class NoSandbox:
     """No sandbox, where the grader asks for that: limits alone."""
 
     name = "none"
-
-    def __init__(self) -> None:
-        self.threads = limits.MAX_THREADS
+    threads = limits.MAX_THREADS
 
     def enter(self) -> None:
         """There is nothing to leave."""
@@ -118,18 +104,13 @@ class NoSandbox:
 
 
 Tier = Namespaces | Landlock | NoSandbox
-TIERS: dict[str, type[Tier]] = {
-    Namespaces.name: Namespaces,
-    Landlock.name: Landlock,
-    NoSandbox.name: NoSandbox,
-}
 SANDBOXES: tuple[type[Tier], ...] = (Namespaces, Landlock)
+TIERS = {tier.name: tier for tier in (*SANDBOXES, NoSandbox)}
 
 
 def _threads_allowed():
     """How many threads all processes of this user may have, with one more child."""
-    uid = os.getuid()
-    return limits.MAX_THREADS + limits.threads_of_user(uid)
+    return limits.MAX_THREADS + limits.threads_of_user(os.getuid())
 
 
 def _restrict(rules):
@@ -144,16 +125,13 @@ def _restrict(rules):
 def _is_open_to_all(path):
     """Whether any user may go into a folder, that is, into all those above it too."""
     place = Path(path)
-    folders = [place, *place.parents]
-    return all(folder.stat().st_mode & 1 for folder in folders)
+    return all(folder.stat().st_mode & 1 for folder in (place, *place.parents))
 
 
+@functools.cache
 def best_tier() -> str:
     """Return the name of the best sandbox that works on this machine; "" if there is none."""
-    for tier in SANDBOXES:
-        if works(tier):
-            return tier.name
-    return ""
+    return next((tier.name for tier in SANDBOXES if works(tier)), "")
 
 
 def missing_mechanisms() -> list[str]:
@@ -190,15 +168,9 @@ def _try(tier):
         _, ended = os.waitpid(pid, 0)
         return os.waitstatus_to_exitcode(ended)
     os.chdir("/")
-    base = limits.address_space()
-    tier.restrict(base=base, memory=1 << 28, seconds=10)
-    attempts = (lambda: os.listdir("/etc"), lambda: os.open("attn-probe", os.O_CREAT))
-    os._exit(0 if all(map(_is_refused, attempts)) else 1)
-
-
-def _is_refused(attempt):
-    try:
-        attempt()
-    except OSError:
-        return True
-    return False
+    tier.restrict(base=limits.address_space(), memory=1 << 28, seconds=10)
+    for attempt in (lambda: os.listdir("/etc"), lambda: os.open("attn-probe", os.O_CREAT)):
+        with contextlib.suppress(OSError):
+            attempt()
+            os._exit(1)
+    os._exit(0)

@@ -13,7 +13,7 @@ from classroom import filled, parts_of, right, save, wrong
 from course import ROOT
 
 from attn_course import cli, register
-from attn_course.grading import check_notebook
+from attn_course.grading import self_check
 from attn_course.grading.record import PartRecord, Record, State
 from attn_course.grading.submissions import File
 
@@ -105,29 +105,21 @@ def record(name, status):
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        (State.CORRECT, 0),
-        (State.NOT_YET, 1),
-        (State.NOT_ATTEMPTED, 1),
-        (State.WAITING, 1),
-    ],
+    "status", [State.CORRECT, State.NOT_YET, State.NOT_ATTEMPTED, State.WAITING]
 )
-def test_a_strict_check_fails_unless_every_judged_part_is_correct(
-    tmp_path, monkeypatch, status, expected
-):
+def test_a_strict_check_fails_unless_every_judged_part_is_correct(tmp_path, monkeypatch, status):
     name = "01_copying"
     shutil.copy(ROOT / "notebooks" / f"{name}.ipynb", tmp_path)
-    monkeypatch.setattr(check_notebook, "judged", lambda files: iter([record(name, status)]))
+    monkeypatch.setattr(self_check, "judged", lambda files: iter([record(name, status)]))
     for place in (tmp_path, tmp_path / f"{name}.ipynb"):
         assert cli.main(["check", str(place)]) == 0
-        assert cli.main(["check", str(place), "--strict"]) == expected
+        assert cli.main(["check", str(place), "--strict"]) == (status != State.CORRECT)
 
 
 def test_when_all_is_answered_the_next_step_is_to_hand_in():
     done = [record(name, State.CORRECT) for name in register.NOTEBOOKS]
-    assert "hand in the .ipynb files" in check_notebook.next_step(done, Path())
-    said = check_notebook.points_so_far(done)
+    assert "hand in the .ipynb files" in self_check.next_step(done, Path())
+    said = self_check.points_so_far(done)
     bonus = sum(map(register.points_of, register.BONUS))
     points = sum(map(register.points_of, register.NOTEBOOKS)) - bonus
     assert re.match(
@@ -139,18 +131,20 @@ def test_when_all_is_answered_the_next_step_is_to_hand_in():
 def test_an_empty_answer_comes_after_a_wrong_one_and_after_notebooks_begun():
     empty = record("01_copying", State.NOT_ATTEMPTED)
     wrong_one = record("04_two_heads", State.NOT_YET)
-    assert "Next: 4.1" in check_notebook.next_step([empty, wrong_one], Path())
-    assert "Next: 1.1" in check_notebook.next_step([empty], Path())
+    assert "Next: 4.1" in self_check.next_step([empty, wrong_one], Path())
+    assert "Next: 1.1" in self_check.next_step([empty], Path())
+    bad = Record("you", "01_copying", "01_copying.ipynb", "", problem="it is empty.")
+    assert "could not be judged" in self_check.next_step([bad], Path())
 
 
 def test_without_torch_the_other_notebooks_are_judged(folder, monkeypatch):
-    monkeypatch.setattr(check_notebook, "find_spec", lambda name: None)
+    monkeypatch.setattr(self_check, "find_spec", lambda name: None)
     monkeypatch.setattr(
-        check_notebook, "judged_together", lambda files: (Record.of(file, "") for file in files)
+        self_check, "judged_together", lambda files: (Record.of(file, "") for file in files)
     )
     names = ("05_keys_queries_values", "06_transformer_attention")
     files = [File("you", name, folder, f"{name}.ipynb") for name in names]
-    first, second = check_notebook.judged(files)
+    first, second = self_check.judged(files)
     assert first.problem == ""
     assert "torch is not installed here; in the course's folder, pip install" in second.problem
 
@@ -159,14 +153,14 @@ def test_progress_is_shown_on_a_terminal_and_leaves_nothing(monkeypatch):
     terminal = io.StringIO()
     terminal.isatty = lambda: True
     monkeypatch.setattr(sys, "stderr", terminal)
-    with check_notebook.progress("judging 01_copying.ipynb ..."):
+    with self_check.progress("judging 01_copying.ipynb ..."):
         assert terminal.getvalue() == "\rjudging 01_copying.ipynb ..."
     assert terminal.getvalue().endswith(f"\r{' ' * 28}\r")
 
 
 def test_a_part_with_a_judge_that_awaits_a_person_says_why():
     part = PartRecord("1.4", "code", State.WAITING, 0, 1, "cell 7 is not run.", "")
-    row = check_notebook.overview_row(
-        Record("you", "01_copying", "01_copying.ipynb", "", parts=(part,))
-    )
-    assert row.splitlines()[1:] == ["  ✎ 1.4 awaits a person: cell 7 is not run."]
+    found = Record("you", "01_copying", "01_copying.ipynb", "", parts=(part,))
+    assert self_check.overview_row(found).splitlines()[1:] == [
+        "  ✎ 1.4 awaits a person: cell 7 is not run."
+    ]

@@ -32,12 +32,7 @@ def points_in_words(points: float, is_bonus: bool = False) -> str:
 
 def write_headings(text: str) -> str:
     """`text` with every heading of a question written out."""
-
-    def written(found: re.Match[str]) -> str:
-        question = register.find(found["id"])
-        return heading(question)
-
-    return HEADING.sub(written, text)
+    return HEADING.sub(lambda found: heading(register.find(found["id"])), text)
 
 
 def write_head(text: str, notebook: str) -> str:
@@ -46,17 +41,11 @@ def write_head(text: str, notebook: str) -> str:
     if found is None:
         raise UserError('the first cell lacks its head line, "*45 min, needs 03*".')
 
-    minutes = found["minutes"]
-    needs = found["needs"]
     count = len(register.questions_of(notebook))
     questions = "1 question" if count == 1 else f"{count} questions"
-    is_bonus = register.is_bonus(notebook)
-    points = points_in_words(register.points_of(notebook), is_bonus)
-    head = f"*{minutes} min, {questions}, {points}, needs {needs}*"
-
-    before = text[: found.start()]
-    after = text[found.end() :]
-    return before + head + after
+    points = points_in_words(register.points_of(notebook), register.is_bonus(notebook))
+    head = f"*{found['minutes']} min, {questions}, {points}, needs {found['needs']}*"
+    return text.replace(found[0], head, 1)
 
 
 def add_below_head(text: str, line: str) -> str:
@@ -73,13 +62,15 @@ class Row:
     asks: str
     minutes: int
 
+    def card(self) -> str:
+        """How long it takes, and its points."""
+        points = points_in_words(register.points_of(self.name), register.is_bonus(self.name))
+        return f"*{self.minutes} min, {points}*"
+
     def markdown(self) -> str:
         """The line of the list."""
-        number, _, _ = self.name.partition("_")
         address = f"notebooks/{self.name}.ipynb"
-        points = points_in_words(register.points_of(self.name), register.is_bonus(self.name))
-        card = f"*{self.minutes} min, {points}*"
-        return f"- [{number} {self.title}]({address}): {self.asks} {card}"
+        return f"- [{self.name[:2]} {self.title}]({address}): {self.asks} {self.card()}"
 
 
 def row_of(name: str, first_cell: str) -> Row:

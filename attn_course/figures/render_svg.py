@@ -4,14 +4,21 @@ from functools import singledispatch
 from html import escape
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from attn_course.figures import marks
-from attn_course.figures.frame import Box, Frame, draw_axes
 from attn_course.figures.legend import Places, draw_legend
-from attn_course.figures.markup import PIXELS, css_colour, curve, image_tag, polyline, tag, text_tag
 from attn_course.figures.panel import Figure, Panel
+from attn_course.figures.panel_layout import Box, Frame, draw_axes
 from attn_course.figures.style import DASHES, MARKER_DIAMETER
+from attn_course.figures.svg_elements import (
+    PIXELS,
+    css_colour,
+    curve,
+    image_tag,
+    polyline,
+    tag,
+    text_tag,
+)
 
 _FAR = 1e5  # pixels: beyond, a browser's numbers are not safe
 _NARROW = 14  # pixels: a cell of this width is crossed out by one stroke instead of three
@@ -87,13 +94,6 @@ def _(mark: marks.Rule, frame: Frame) -> str:
 
 
 @_draw.register
-def _(mark: marks.Band, frame: Frame) -> str:
-    x = np.concatenate([mark.x, mark.x[::-1]])
-    y = np.concatenate([mark.high, mark.low[::-1]])
-    return _area(_path(frame.x(x), frame.y(y)), mark.colour, mark.opacity)
-
-
-@_draw.register
 def _(mark: marks.Bars, frame: Frame) -> str:
     foot = float(frame.y(0.0))
     sides = zip(
@@ -147,8 +147,8 @@ def _(mark: marks.Hatching, frame: Frame) -> str:
 
 @_draw.register
 def _(mark: marks.Arrow, frame: Frame) -> str:
-    start = _pixels(mark.start, frame)
-    end = _pixels(mark.end, frame)
+    x, y = np.stack([mark.start, mark.end], axis=1)
+    start, end = np.stack([frame.x(x), frame.y(y)], axis=1)  # (2,) each
     way = end - start
     length = float(np.hypot(*way))
     if not length > 0.1:
@@ -179,12 +179,6 @@ def _(mark: marks.Text, frame: Frame) -> str:
         colour=mark.colour,
         halo=mark.halo,
     )
-
-
-def _pixels(place: ArrayLike, frame: Frame) -> np.ndarray:
-    """A point of the panel, (2,), in its drawing, (2,)."""
-    x, y = np.asarray(place, float)
-    return np.array([frame.x(x), frame.y(y)])
 
 
 def _path(x: np.ndarray, y: np.ndarray) -> str:

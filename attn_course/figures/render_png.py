@@ -118,13 +118,6 @@ def _(mark: marks.Rule, ax: Axes) -> None:
 
 
 @_draw.register
-def _(mark: marks.Band, ax: Axes) -> None:
-    colour = _colour(mark.colour)
-    style = {"alpha": mark.opacity, "color": colour, "linewidth": 0}
-    ax.fill_between(mark.x, mark.low, mark.high, label=mark.label or None, **style)
-
-
-@_draw.register
 def _(mark: marks.Bars, ax: Axes) -> None:
     widths = mark.right - mark.left
     style = {"color": mark.colours, "alpha": mark.opacity, "align": "edge"}

@@ -9,14 +9,9 @@ from numpy.random import Generator
 from attn_course.answers import Caller, NotYet, array, shuffled
 from attn_course.answers.mistakes import Trials
 from attn_course.answers.tensors import close, distance, only_tensors, tensor_trials
-from attn_course.drivers import (
-    call_with_projection_and_rotation,
-    make_rotation,
-    run_tensors,
-    run_watched,
-)
+from attn_course.drivers import call_with_rotation, make_rotation, run_tensors, run_watched
 from attn_course.questions.memory import largest_tensor
-from attn_utils.kernels import softmax
+from attn_utils.kernels import attend, softmax
 
 FIRST = (3, 7, 5, 4)  # H, T, width of a latent, d
 SIZES = ((2, 4, 4, 4), (1, 1, 3, 2), (4, 9, 2, 6), (5, 5, 5, 5))
@@ -44,55 +39,48 @@ def _drawn(rng, H, T, width, d):
     return [rng.normal(size=shape) for shape in shapes]
 
 
-def _context(q, latents, W_k, W_v, *, scale=None, order=None):
-    """(H, d) by full keys and values; order: of the keys' heads."""
-    if scale is None:
-        scale = 1 / q.shape[-1] ** 0.5
-    keys = latents @ (W_k if order is None else W_k[order])  # (H, T, d)
-    scores = scale * (keys @ q[..., None])[..., 0]  # (H, T)
-    return np.einsum("ht,htd->hd", softmax(scores), latents @ W_v)
+def _context(q, latents, W_k, W_v, *, scale=None):
+    """(H, d) by full keys and values."""
+    context, _ = attend(q[:, None], latents @ W_k, latents @ W_v, scale=scale)
+    return context[:, 0]
 
 
 def _wrong_contexts(q, latents, W_k, W_v):
-    """{sentence: what this mistake gives}."""
     H, d = q.shape
     width = latents.shape[-1]
+    values = latents @ W_v  # (H, T, d)
     scores = np.einsum("hd,hrd,tr->ht", q, W_k, latents) / d**0.5
-    weights = softmax(scores)
-    mixed = weights @ latents  # (H, width)
+    mixed = softmax(scores) @ latents  # (H, width)
+
+    def context(W_k=W_k, W_v=W_v, **options):
+        return _context(q, latents, W_k, W_v, **options)
+
     table = {
         "the root is that of the latent's width; it is the root of d, the width of a head": (
-            _context(q, latents, W_k, W_v, scale=width**-0.5)
+            context(scale=width**-0.5)
         ),
-        "the root of d is missing in the scores": _context(q, latents, W_k, W_v, scale=1.0),
-        "the scores are divided by d, not by its root": _context(q, latents, W_k, W_v, scale=1 / d),
+        "the root of d is missing in the scores": context(scale=1.0),
+        "the scores are divided by d, not by its root": context(scale=1 / d),
         "the mixture of latents is returned as it is: W_v is missing": mixed,
         "W_k is used for the values too": np.einsum("hr,hrd->hd", mixed, W_k),
-        "W_v is used for the keys too": _context(q, latents, W_v, W_v),
-        "W_k and W_v have changed places": _context(q, latents, W_v, W_k),
-        "all heads use the keys of head 0; each has a W_k of its own": (
-            _context(q, latents, W_k, W_v, order=[0] * H)
-        ),
-        "all heads use the values of head 0; each has a W_v of its own": (
-            _context(q, latents, W_k, W_v[[0] * H])
-        ),
+        "W_v is used for the keys too": context(W_k=W_v),
+        "W_k and W_v have changed places": context(W_k=W_v, W_v=W_k),
+        "all heads use the keys of head 0; each has a W_k of its own": context(W_k=W_k[[0] * H]),
+        "all heads use the values of head 0; each has a W_v of its own": context(W_v=W_v[[0] * H]),
         "the softmax runs over the heads; it runs over the tokens": (
-            np.einsum("ht,htd->hd", softmax(scores, 0), latents @ W_v)
+            np.einsum("ht,htd->hd", softmax(scores, 0), values)
         ),
-        "there is no softmax: scores are used as weights": (
-            np.einsum("ht,htd->hd", scores, latents @ W_v)
-        ),
+        "there is no softmax: scores are used as weights": np.einsum("ht,htd->hd", scores, values),
         "the heads are averaged; one context for each head is asked for": (
-            np.broadcast_to(_context(q, latents, W_k, W_v).mean(0), q.shape)
+            np.broadcast_to(context().mean(0), q.shape)
         ),
         "every token has the same weight: the query plays no part": latents.mean(0) @ W_v,
     }
     if width == d:
-        table["W_k is transposed: a key is latent @ W_k"] = _context(q, latents, W_k.mT, W_v)
-        table["W_v is transposed: a value is latent @ W_v"] = _context(q, latents, W_k, W_v.mT)
-        plain = softmax(q @ latents.T / d**0.5) @ latents
-        table["the query is compared with the latents themselves: W_k is missing"] = np.einsum(
-            "hr,hrd->hd", plain, W_v
+        table["W_k is transposed: a key is latent @ W_k"] = context(W_k=W_k.mT)
+        table["W_v is transposed: a value is latent @ W_v"] = context(W_v=W_v.mT)
+        table["the query is compared with the latents themselves: W_k is missing"] = context(
+            W_k=np.eye(d)
         )
     return table
 
@@ -133,7 +121,7 @@ def _judge_rotation(rng, absorbed_matrix):
         W_k = rng.normal(size=(width, d))
         pairs = rng.permutation(d).reshape(-1, 2)
         base = float(rng.uniform(50, 200))
-        answer = absorbed_matrix.via(call_with_projection_and_rotation, W_k, far, pairs, base)
+        answer = absorbed_matrix.via(call_with_rotation, W_k, far, pairs, base, last=True)
         call = f"absorbed_matrix of W_k {W_k.shape} at distance {far}"
         found = array(answer, call)
         rotate = make_rotation(pairs, base)
@@ -145,12 +133,11 @@ def _judge_rotation(rng, absorbed_matrix):
 
 
 def _wrong_matrices(W_k, far, rotate):
-    """{sentence: the matrix of this mistake}."""
     width, d = W_k.shape
     return {
         "the rotation is left out, which is right at distance 0 alone": W_k,
-        "the sense of the rotation is turned round: the key is `distance` *before* the query": rotate(
-            W_k, far
+        "the sense of the rotation is turned round: the key is `distance` *before* the query": (
+            rotate(W_k, far)
         ),
         "the distance counts twice": rotate(W_k, -2 * far),
         "rows and columns are exchanged: the matrix takes a latent to a vector of d numbers": (

@@ -8,9 +8,9 @@ from numpy.typing import ArrayLike
 
 from attn_course.figures.axis import Axis, linear_ticks
 from attn_course.figures.marks import Cells
-from attn_course.figures.markup import image_tag, polyline, tag, text_tag, text_width
 from attn_course.figures.panel import Figure, Panel
 from attn_course.figures.style import LABEL_SIZE, SMALL_SIZE, TITLE_SIZE, scale_colours
+from attn_course.figures.svg_elements import image_tag, polyline, tag, text_tag, text_width
 
 TICK = 4  # pixels
 LINE_HEIGHT = 14

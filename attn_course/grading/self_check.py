@@ -3,8 +3,8 @@
 import contextlib
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -36,14 +36,7 @@ def check_file(path: Path, *, strict: bool = False) -> int:
         if part.status == State.WAITING:
             print(f"✎ {part.question} {part.kind}: {part.message}")
         else:
-            verdict = Verdict(
-                part.question,
-                part.status,
-                part.message,
-                part.points,
-                part.out_of,
-            )
-            print(verdict)
+            print(Verdict(part.question, part.status, part.message, part.points, part.out_of))
     print("\n".join(record.remarks))
     return _status([record], strict)
 
@@ -144,25 +137,21 @@ def overview_row(record: Record) -> str:
     if record.problem:
         return f"{record.notebook:26} {record.problem}"
 
-    points = sum(part.points for part in record.parts)
-    out_of = sum(part.out_of for part in record.parts)
-    lines = [f"{record.notebook:26} {points:g} of {out_of:g} points"]
+    lines = [f"{record.notebook:26} {_points([record])} points"]
     if not _is_begun(record):
         return f"{lines[0]}, not begun"
 
+    labels: defaultdict[State, list[str]] = defaultdict(list)
     for part in record.parts:
         if part.status == State.NOT_YET:
             lines.append(f"  ✘ {_label(part)} not yet: {part.message}")
         elif part.status == State.WAITING and part.kind != "written":
             lines.append(f"  ✎ {_label(part)} awaits a person: {part.message}")
+        else:
+            labels[part.status].append(_label(part))
     for status, words in LISTED.items():
-        labels = []
-        for part in record.parts:
-            is_told = status == State.WAITING and part.kind != "written"
-            if part.status == status and not is_told:
-                labels.append(_label(part))
-        if labels:
-            lines.append(f"  {words}: {', '.join(labels)}")
+        if labels[status]:
+            lines.append(f"  {words}: {', '.join(labels[status])}")
     return "\n".join(lines)
 
 
@@ -178,38 +167,30 @@ def _label(part: PartRecord) -> str:
     return f"{part.question} {part.kind}"
 
 
-@dataclass
-class Total:
-    """Points of some notebooks: what there is, what a person may still give, what there could be."""
-
-    points: float = 0
-    waiting: float = 0
-    out_of: float = 0
-
-    def add(self, part: PartRecord) -> None:
-        """Count the points of a part, or what it may still earn."""
-        self.points += part.points
-        if part.status == State.WAITING:
-            self.waiting += part.out_of - part.points
-
-
 def points_so_far(records: Sequence[Record]) -> str:
     """All points so far, in one sentence."""
-    course = Total()
-    bonus = Total()
+    bonus = [record for record in records if register.is_bonus(record.notebook)]
+    course = [record for record in records if not register.is_bonus(record.notebook)]
+    text = f"{_points(course)} points so far"
+    if bonus:
+        text += f", and {_points(bonus)} bonus points"
+    waiting = 0.0
     for record in records:
-        total = bonus if register.is_bonus(record.notebook) else course
-        total.out_of += register.points_of(record.notebook)
         for part in record.parts:
-            total.add(part)
-
-    text = f"{course.points:g} of {course.out_of:g} points so far"
-    if bonus.out_of:
-        text += f", and {bonus.points:g} of {bonus.out_of:g} bonus points"
-    waiting = course.waiting + bonus.waiting
+            if part.status == State.WAITING:
+                waiting += part.out_of - part.points
     if waiting:
         text += f"; a person reads answers worth {waiting:g} more"
     return f"{text}."
+
+
+def _points(records: Sequence[Record]) -> str:
+    """Such as "2.5 of 7", of all parts, those of a file that could not be judged among them."""
+    points = 0.0
+    for record in records:
+        points += sum(part.points for part in record.parts)
+    out_of = sum(register.points_of(record.notebook) for record in records)
+    return f"{points:g} of {out_of:g}"
 
 
 def next_step(records: Sequence[Record], folder: Path) -> str:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
 from attn_course import register
@@ -28,15 +29,6 @@ class Pair:
     ours: str
 
 
-@dataclass(frozen=True)
-class LinePair:
-    """One line of a pair, side by side."""
-
-    left: str
-    right: str
-    differs: bool
-
-
 def answer_pairs(path: Path, notebook: str, solutions: Path) -> Iterator[Pair]:
     """Yield a pair for every part of a notebook's questions."""
     theirs = read_submission(path).cells
@@ -48,12 +40,8 @@ def answer_pairs(path: Path, notebook: str, solutions: Path) -> Iterator[Pair]:
             right = _text(ours, question, part)
             if part.kind == "written":
                 right = known[question.id].answer
-            bare = MARKERS.sub("", right)
-            yield Pair(
-                title=f"{question.id} {question.title} ({part.kind})",
-                theirs=left,
-                ours=bare.strip(),
-            )
+            title = f"{question.id} {question.title} ({part.kind})"
+            yield Pair(title, left, MARKERS.sub("", right).strip())
 
 
 def _text(cells, question, part):
@@ -70,12 +58,7 @@ def as_text(pairs: list[Pair], *, colour: bool) -> str:
     ours = _notebook([pair.ours for pair in pairs])
     theirs = _notebook([pair.theirs for pair in pairs])
     printed = io.StringIO()
-    config = PrettyPrintConfig(
-        out=printed,
-        use_color=colour,
-        use_git=False,
-        use_diff=False,
-    )
+    config = PrettyPrintConfig(out=printed, use_color=colour, use_git=False, use_diff=False)
     changes = diff_notebooks(ours, theirs)
     pretty_print_notebook_diff("solution", "submission", ours, changes, config)
     text = printed.getvalue()
@@ -87,38 +70,23 @@ def as_text(pairs: list[Pair], *, colour: bool) -> str:
 def _notebook(sources):
     from nbformat.v4 import new_code_cell, new_notebook
 
-    cells = []
-    for number, source in enumerate(sources):
-        cell = new_code_cell(source, id=f"answer-{number}")
-        cells.append(cell)
+    cells = [new_code_cell(source, id=f"answer-{k}") for k, source in enumerate(sources)]
     return new_notebook(cells=cells)
 
 
 def as_page(title: str, pairs: list[Pair]) -> str:
     """Return a page with each answer on the left and the solution's on the right, line by line."""
-    answers = []
-    for pair in pairs:
-        lines = list(side_by_side(pair))
-        answers.append((pair.title, lines))
-    return render(
-        "difference.html",
-        f"{title} beside the solution",
-        answers=answers,
-        tiers=Counter(),
-    )
+    answers = [(pair.title, side_by_side(pair)) for pair in pairs]
+    heading = f"{title} beside the solution"
+    return render("difference.html", heading, answers=answers, tiers=Counter())
 
 
-def side_by_side(pair: Pair) -> Iterator[LinePair]:
-    """Yield the lines of both, those that correspond beside each other."""
+def side_by_side(pair: Pair) -> Iterator[tuple[str, str, bool]]:
+    """Yield (theirs, ours, whether they differ) for the lines of both that correspond."""
     left = pair.theirs.splitlines()
     right = pair.ours.splitlines()
     matcher = difflib.SequenceMatcher(None, left, right, autojunk=False)
     for kind, start, end, other_start, other_end in matcher.get_opcodes():
-        ones = left[start:end]
-        others = right[other_start:other_end]
-        for k in range(max(len(ones), len(others))):
-            yield LinePair(
-                left=ones[k] if k < len(ones) else "",
-                right=others[k] if k < len(others) else "",
-                differs=kind != "equal",
-            )
+        lines = zip_longest(left[start:end], right[other_start:other_end], fillvalue="")
+        for one, other in lines:
+            yield one, other, kind != "equal"

@@ -15,8 +15,8 @@ from test_building import edit, project  # noqa: F401 - a fixture
 
 from attn_course import missing_packages
 from attn_course.building import (
-    badges,
     build,
+    published_links,
 )
 from attn_course.errors import UserError
 
@@ -28,9 +28,13 @@ def publish(folder, address):
     (folder / "pyproject.toml").write_text(setting, "utf-8")
 
 
-def cells(folder, edition):
+def head_and_setup(folder, edition="notebooks"):
+    """The texts of a notebook's first cell and of its first code cell, which is the set-up cell."""
     text = (folder / edition / "00_start_here.ipynb").read_text("utf-8")
-    return json.loads(text)["cells"]
+    head, *others = json.loads(text)["cells"]
+    setup = next(cell for cell in others if cell["cell_type"] == "code")
+    assert setup["id"] == published_links.SETUP_ID and setup["outputs"] == []
+    return "".join(head["source"]), "".join(setup["source"])
 
 
 @pytest.fixture
@@ -47,24 +51,19 @@ def test_unset_no_link_is_added_and_the_first_cell_only_says_what_is_missing(pro
     if address is not None:
         publish(project, address)
     list(build.build(project))
-    code = [cell for cell in cells(project, "notebooks") if cell["cell_type"] == "code"]
-    assert code[0]["id"] == badges.SETUP_ID
-    assert "pip" not in "".join(code[0]["source"])
-    assert "Open in" not in (project / "README.md").read_text("utf-8")
-    assert "Open in" not in "".join(cells(project, "notebooks")[0]["source"])
+    head, setup = head_and_setup(project)
+    assert "pip" not in setup
+    assert "Open in" not in (project / "README.md").read_text("utf-8") + head
 
 
 @pytest.mark.parametrize("edition", ["notebooks", "solutions"])
 def test_set_the_first_code_cell_brings_the_course(published, edition):
-    found = cells(published, edition)
-    code = [cell for cell in found if cell["cell_type"] == "code"]
-    assert code[0]["id"] == badges.SETUP_ID
-    assert code[0]["outputs"] == []
-    assert f"attention-course @ git+{ADDRESS}" in "".join(code[0]["source"])
+    _, setup = head_and_setup(published, edition)
+    assert f"attention-course @ git+{ADDRESS}" in setup
 
 
 def test_set_the_head_and_readme_say_where_it_can_be_opened(published):
-    head = "".join(cells(published, "notebooks")[0]["source"])
+    head, _ = head_and_setup(published)
     readme = (published / "README.md").read_text("utf-8")
     place = "someone/attention/blob/main/notebooks/00_start_here.ipynb"
     assert f"[Colab](https://colab.research.google.com/github/{place})" in head
@@ -82,9 +81,7 @@ def test_readme_says_what_to_clone(published):
     assert f"\ngit clone {ADDRESS} attention-course\n" in readme.read_text("utf-8")
     publish(published, "")
     list(build.build(published))
-    assert "\ngit clone <address of this repository> attention-course\n" in readme.read_text(
-        "utf-8"
-    )
+    assert "\ngit clone <address of this" in readme.read_text("utf-8")
 
 
 def test_set_the_project_has_its_addresses_and_unset_it_has_none(published):
@@ -104,14 +101,11 @@ exec(sys.argv[1])
 
 
 def test_a_notebook_without_the_course_says_in_its_first_cell_how_to_get_it(project):  # noqa: F811
-    code = [cell for cell in cells(project, "notebooks") if cell["cell_type"] == "code"]
-    source = "".join(code[0]["source"])
-    command = [sys.executable, "-c", WITHOUT_THE_COURSE, source]
+    _, setup = head_and_setup(project)
+    command = [sys.executable, "-c", WITHOUT_THE_COURSE, setup]
     done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.startswith(
-        "This notebook needs the attention course"
-    )
-    assert "Traceback" not in done.stderr and "make lab" in done.stderr
+    assert done.returncode == 1 and "make lab" in done.stderr
+    assert done.stderr.startswith("This notebook needs the attention course")
 
 
 def test_a_published_course_is_checked_for_drift_like_any_other(published):
@@ -121,28 +115,29 @@ def test_a_published_course_is_checked_for_drift_like_any_other(published):
 
 
 def test_numpy_notebooks_ask_for_the_core_and_the_others_for_torch():
-    assert badges.setup_cell(ADDRESS, "05_keys_queries_values").endswith("install_missing()")
-    assert badges.setup_cell(ADDRESS, "06_transformer_attention").endswith(
-        'install_missing("torch")'
-    )
-    assert "Binder" in badges.links(ADDRESS, "05_keys_queries_values")
-    assert "Binder" not in badges.links(ADDRESS, "06_transformer_attention")
+    core, torch = "05_keys_queries_values", "06_transformer_attention"
+    assert published_links.setup_cell(ADDRESS, core).endswith("install_missing()")
+    assert published_links.setup_cell(ADDRESS, torch).endswith('install_missing("torch")')
+    assert "Binder" in published_links.links(ADDRESS, core)
+    assert "Binder" not in published_links.links(ADDRESS, torch)
 
 
 def test_only_services_that_can_read_the_address_are_linked():
-    assert "mybinder.org/v2/gl/a%2Fb/main" in badges.links("https://gitlab.com/a/b", "01_copying")
-    assert badges.links("https://git.example.org/a/b", "01_copying") == ""
-    assert badges.badges("https://git.example.org/a/b") == ""
+    assert "mybinder.org/v2/gl/a%2Fb/main" in published_links.links(
+        "https://gitlab.com/a/b", "01_copying"
+    )
+    assert published_links.links("https://git.example.org/a/b", "01_copying") == ""
+    assert published_links.badges("https://git.example.org/a/b") == ""
 
 
 def test_a_setting_that_is_no_address_is_one_sentence(tmp_path):
     publish(tmp_path, "someone/attention")
     with pytest.raises(UserError, match="is no address"):
-        badges.repository_of(tmp_path)
+        published_links.repository_of(tmp_path)
 
 
 def run_setup(notebook="06_transformer_attention"):
-    exec(badges.setup_cell(ADDRESS, notebook), {})
+    exec(published_links.setup_cell(ADDRESS, notebook), {})
 
 
 def test_where_the_course_is_installed_the_cell_is_silent_and_starts_nothing(monkeypatch, capsys):
@@ -229,6 +224,14 @@ NO_NETWORK = """case "$*" in
 esac"""
 
 
+def run_setup_script(folder, *words, **environment):
+    """The script in a folder; `environment` takes the place of this one's, if it is given."""
+    command = [shutil.which("sh"), ROOT / "scripts/setup.sh", *words]
+    return subprocess.run(
+        command, cwd=folder, env=environment or None, capture_output=True, text=True
+    )
+
+
 @pytest.mark.parametrize(
     ("python", "sentence"),
     [
@@ -249,13 +252,7 @@ def test_a_set_up_that_cannot_be_done_is_one_sentence(tmp_path, python, sentence
     if python:
         (programs / "python3").write_text(f"#!{shutil.which('sh')}\n{python}\n", "utf-8")
         (programs / "python3").chmod(0o755)
-    done = subprocess.run(
-        [shutil.which("sh"), ROOT / "scripts/setup.sh", ".venv", "dev"],
-        cwd=tmp_path,
-        env={"PATH": str(programs)},
-        capture_output=True,
-        text=True,
-    )
+    done = run_setup_script(tmp_path, ".venv", "dev", PATH=str(programs))
     assert done.returncode == 1
     assert done.stderr == f"Set-up stopped: {sentence}\n"
 
@@ -264,9 +261,7 @@ def test_a_set_up_that_cannot_be_done_is_one_sentence(tmp_path, python, sentence
     "words", [(), ("", "dev"), (".venv",), (".venv", "dev", "lock.txt", "more")]
 )
 def test_a_set_up_that_is_not_told_where_does_nothing_and_says_how_to_call_it(tmp_path, words):
-    done = subprocess.run(
-        ["sh", ROOT / "scripts/setup.sh", *words], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = run_setup_script(tmp_path, *words)
     assert done.returncode == 2 and not list(tmp_path.iterdir())
     assert done.stderr.startswith("Usage: sh scripts/setup.sh FOLDER EXTRAS")
     assert done.stderr.count("\n") == 1
@@ -276,13 +271,7 @@ def test_a_set_up_deletes_no_folder_but_an_environment(tmp_path):
     kept = tmp_path / "home" / "thesis.txt"
     kept.parent.mkdir()
     kept.touch()
-    done = subprocess.run(
-        ["sh", ROOT / "scripts/setup.sh", "home", "dev"],
-        cwd=tmp_path,
-        env=os.environ | {"PYTHON": sys.executable},
-        capture_output=True,
-        text=True,
-    )
+    done = run_setup_script(tmp_path, "home", "dev", **os.environ, PYTHON=sys.executable)
     assert kept.exists()
     assert done.stderr == (
         "Set-up stopped: home is there and is no environment of Python; "
