@@ -151,14 +151,16 @@ def works(tier: type[Tier]) -> bool:
         return False
     # Ctrl-C reaches every process of the terminal; it waits until this one is back in its own code.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    if pid := os.fork():
-        _, ended = os.waitpid(pid, 0)
+    try:
+        if pid := os.fork():
+            _, ended = os.waitpid(pid, 0)
+            return ended == 0
+        status = 1
+        with contextlib.suppress(BaseException):
+            status = _try(tier())
+        os._exit(status)
+    finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        return ended == 0
-    status = 1
-    with contextlib.suppress(BaseException):
-        status = _try(tier())
-    os._exit(status)
 
 
 def _try(tier):
