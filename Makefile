@@ -65,7 +65,7 @@ PYODIDE_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/attention-course/pyodide
 
 browser: $(STAMP) $(SITE)/installed ## try the browser edition in Chromium (needs npm, or PYODIDE=folder)
 	@$(if $(PYODIDE),true,$(BIN)/python scripts/fetch_pyodide.py $(PYODIDE_CACHE)) || [ -z "$$ATTN_REQUIRE_BROWSER" ]
-	@ATTN_LITE=$(SITE)/bin/jupyter-lite ATTN_PYODIDE=$(or $(PYODIDE),$(PYODIDE_CACHE)) $(PYTEST) -p no:nbval -n 2 --dist load tests/test_building_browser.py
+	@ATTN_LITE=$(SITE)/bin/jupyter-lite ATTN_PYODIDE=$(or $(PYODIDE),$(PYODIDE_CACHE)) $(PYTEST) -p no:nbval -n 2 --dist load tests/test_building_jupyterlite.py
 
 axe: site ## look for barriers on every page of the site (needs npm)
 	@$(BIN)/python tests/accessibility.py build/site

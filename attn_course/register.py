@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attn_course.proofs.domains import Domain
-    from attn_course.proofs.forms import Form
+    from attn_course.proofs.required_form import Form
     from attn_course.proofs.trees import Tree
 
 # The notebooks in order, in the parts that README lists. The questions of NN_name live in questions/name.py.

@@ -27,7 +27,7 @@ import torch
 from torch import nn
 
 from attn_course import check, hint, plots
-from attn_course.experiments import dependence, heads, two_nouns
+from attn_course.experiments import dependence, heads, multi_head_task
 from attn_utils import kernels, layers, masks, softmax
 
 torch.set_num_threads(1)  # the tensors here are small: a second core costs more than it brings
@@ -352,14 +352,14 @@ print("variance of a score:", {d: f"{s.var():.1f}" for d, s in products.items()}
 # %%
 # my prediction, one head and two heads: ...
 own = CausalSelfAttention if check("6.6", CausalSelfAttention) else None
-models = {num_heads: two_nouns.train(num_heads, seed=4, layer=own) for num_heads in (1, 2)}
+models = {num_heads: multi_head_task.train(num_heads, seed=4, layer=own) for num_heads in (1, 2)}
 model = models[2]
-everything = model.ids(two_nouns.sentences())  # (192, 7)
+everything = model.ids(multi_head_task.sentences())  # (192, 7)
 for num_heads, trained in models.items():
     print(f"number of heads {num_heads}: {trained.share_right(everything):.1%} right")
-found = two_nouns.recorded()
+found = multi_head_task.recorded()
 print("recorded, 600 steps:", found["command"], "|", found["cpu_seconds"], "CPU seconds")
-print(two_nouns.table(found))
+print(multi_head_task.table(found))
 
 # %% [markdown]
 # We chose a seed with which two heads succeed. The recorded table has ten other runs for each number of heads. No run with one

@@ -18,7 +18,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from attn_course.building.browser import RUNTIME
+from attn_course.building.jupyterlite import RUNTIME
 
 VERSION = "314.0.3"
 CARRIER, INSIDE = "open-webui==0.12.4", "open_webui/frontend/pyodide/"

@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from browser import Browser, serve_files
+from chromium import Browser, serve_files
 from course import ROOT
 
 from attn_course.cli import main as attn

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
-from browser import CHROMIUM, REQUIRED, Browser, serve_files
+from chromium import CHROMIUM, REQUIRED, Browser, serve_files
 from course import ROOT
 
 from attn_course.building.pages import SPOILER

@@ -9,7 +9,7 @@ from pathlib import Path
 import jupytext
 
 from attn_course import register
-from attn_course.cell_names import names_of
+from attn_course.cell_variables import names_of
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "solutions").glob("[0-9][0-9]_*.py"))

@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from environments import ROOT, copy_tracked
+from try_install import ROOT, copy_tracked
 
 UNUSED = shutil.ignore_patterns("site-packages", "test", "idlelib", "config-*", "__pycache__")
 STEPS = re.findall(r"^([A-Z]+) (.+)$", (ROOT / "Dockerfile").read_text("utf-8"), re.M)

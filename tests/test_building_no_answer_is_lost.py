@@ -11,7 +11,7 @@ import zipfile
 
 import nbformat
 import pytest
-from browser import Browser, needs_browser
+from chromium import Browser, needs_browser
 from course import ROOT
 from jupyter import Jupyter, wait_for
 from nbclient import NotebookClient

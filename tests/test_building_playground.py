@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from browser import Browser, needs_browser
+from chromium import Browser, needs_browser
 
 from attn_course import register
 from attn_course.building.playground import PAGE, write_playground
@@ -17,7 +17,7 @@ from attn_course.translation.batches import pad_source
 from attn_course.translation.bundled import FOLDER, open_run
 from attn_course.translation.corpora import load
 from attn_course.translation.known_words import KnownWords
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.vocabulary import BOS
 
 SENTENCES = [

@@ -128,7 +128,11 @@ def test_a_new_question_and_a_new_notebook_are_green_once_they_are_filled_in(pro
     status, said = attn(project, "build", "--check", "01", f"{NUMBER:02}")
     assert status == 0, said
 
-    tests = ["tests/test_questions.py", "tests/test_questions_regimes.py", "tests/test_project.py"]
+    tests = [
+        "tests/test_questions.py",
+        "tests/test_questions_input_kinds.py",
+        "tests/test_project.py",
+    ]
     pytest_quietly = "-m pytest -q -p no:nbval -p no:cacheprovider -k".split()
     chosen = f"{QUESTION} or {FIRST} or minutes or points or hints"
     status, said = run(project, *pytest_quietly, chosen, *tests)

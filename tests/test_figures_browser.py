@@ -3,7 +3,7 @@
 import nbformat
 import numpy as np
 import pytest
-from browser import Browser, needs_browser
+from chromium import Browser, needs_browser
 
 from attn_course import plots
 from attn_course.figures import display

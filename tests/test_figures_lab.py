@@ -7,7 +7,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from browser import Browser, needs_browser
+from chromium import Browser, needs_browser
 from jupyter import Jupyter
 
 pytestmark = needs_browser

@@ -13,7 +13,7 @@ from course import machine_points
 from attn_course import register
 from attn_course.errors import UserError
 from attn_course.grading import exports, pages, report, roster, written_marks
-from attn_course.grading.collected import Collected
+from attn_course.grading.collected_csv import Collected
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import Record, State
 from attn_course.grading.references import Reference

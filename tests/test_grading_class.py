@@ -431,7 +431,9 @@ def test_points_of_a_student_who_left_are_kept_and_stop_nobody(tmp_path):
 @needs_sandbox
 def test_a_batch_stopped_from_the_keyboard_says_so_in_a_word(tmp_path):
     # The key is pressed when Ann is graded; each of Bob's cells would take its twenty seconds.
-    slow = dict.fromkeys([(f"1.{i}", "code") for i in (1, 3, 4, 5, 6)], "import time\ntime.sleep(60)")
+    slow = dict.fromkeys(
+        [(f"1.{i}", "code") for i in (1, 3, 4, 5, 6)], "import time\ntime.sleep(60)"
+    )
     save(tmp_path / "class" / "ann" / f"{NAME}.ipynb", notebook(NAME))
     save(tmp_path / "class" / "bob" / f"{NAME}.ipynb", filled(NAME, slow))
     command = [*ATTN, "grade", str(tmp_path / "class"), "--out", str(tmp_path / "out")]
@@ -476,7 +478,7 @@ def test_a_batch_killed_again_and_again_ends_in_the_same_gradebook(tmp_path):
 
 
 def listen_to_the_keyboard():
-    """Undo what whoever started the tests did to Ctrl-C: a shell ignores it for what runs in the background."""
+    """Let Ctrl-C through again: a shell has it ignored by whatever it starts in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 

@@ -10,12 +10,12 @@ from datetime import datetime
 
 import pytest
 from bench import lms
-from browser import needs_browser
+from chromium import needs_browser
 from sandbox_sessions import needs_sandbox
 
 from attn_course import cli
 from attn_course.grading import collect, lms_downloads
-from attn_course.grading.collected import COLLECTED
+from attn_course.grading.collected_csv import COLLECTED
 from attn_course.grading.roster import Person, Roster
 
 ROSTER = (

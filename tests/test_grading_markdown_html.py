@@ -10,7 +10,7 @@ from course import ROOT
 from attn_course import register
 from attn_course.grading import markdown_html
 from attn_course.grading.markdown_html import as_html, as_mathml
-from attn_course.grading.pages import rubric_items
+from attn_course.grading.page_data import rubric_items
 from attn_course.grading.references import references
 
 HOSTILE = [

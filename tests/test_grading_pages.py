@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from browser import Browser, needs_browser
+from chromium import Browser, needs_browser
 from classroom import full_record, png
 from course import ROOT
 from jupyter import wait_for

@@ -12,7 +12,7 @@ from attn_course.drivers import count_numbers
 from attn_course.questions.attention_gradient import exact_gradients
 from attn_course.questions.caching import NUM_TOKENS
 from attn_course.questions.decoding import count_scores
-from attn_course.questions.merging import wrong_merges
+from attn_course.questions.online_softmax import wrong_merges
 
 PAIR = [(np.zeros(2), np.eye(2)), (np.ones(1), np.full((1, 2), 5.0))]
 GIVES = {

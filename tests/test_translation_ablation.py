@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.errors import UserError
 from attn_course.translation import ablation
 from attn_course.translation.ablation import AblatedTranslator, Setting
@@ -15,7 +15,7 @@ from attn_course.translation.batches import pad_source
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.decoding import beam, greedy
 from attn_course.translation.models import build
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.vocabulary import BOS, Vocabulary
 
 SOURCES = [[5, 6, 7, 8, 9], [6], [7, 8, 5]]
@@ -128,7 +128,7 @@ def test_a_stopped_measurement_goes_on_and_the_table_compares_with_the_intact_mo
 
 
 def test_the_recorded_table_holds_every_setting_with_its_interval_command_and_date():
-    found = records.read("ablation")
+    found = recorded_runs.read("ablation")
     assert found["command"].startswith("python -m attn_course.runs ablation") and found["date"]
     assert found["beam"] == 5 and found["test"].startswith("1,000 sentences")
     torch.manual_seed(0)

@@ -13,7 +13,7 @@ from attn_course.translation.config import PRESETS
 from attn_course.translation.corpora import load
 from attn_course.translation.known_words import KnownWords, words_of
 from attn_course.translation.recorder import record
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.training import Trainer
 
 

@@ -23,8 +23,8 @@ from attn_course.translation.recorder import (
     read_record,
     without_paths,
 )
-from attn_course.translation.runs import Run
 from attn_course.translation.sentence import Candidate, Explanation, draw
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.training import Trainer
 
 

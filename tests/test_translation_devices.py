@@ -19,7 +19,7 @@ from attn_course.translation.config import PRESETS, Config, for_gpu, transformer
 from attn_course.translation.corpora import embedded
 from attn_course.translation.decoding import beam, greedy
 from attn_course.translation.models import build
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.training import Trainer
 from attn_course.translation.vocabulary import Vocabulary
 from attn_utils.layers import SLOTS

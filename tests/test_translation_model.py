@@ -12,7 +12,7 @@ from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.decoding import beam, greedy, n_best
 from attn_course.translation.models import build
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils import attend
 from attn_utils.layers import SLOTS

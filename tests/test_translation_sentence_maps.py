@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.runs.__main__ import main
 from attn_course.translation.sentence_maps import END, SENTENCES, SentenceMap, recorded_map
 
@@ -31,7 +31,7 @@ def test_the_strongest_word_of_a_row_is_named_with_its_weight():
 def test_recording_again_gives_the_maps_that_were_recorded(tmp_path):
     main(["sentence_maps", "--out", str(tmp_path / "maps.json")])
     again = json.loads((tmp_path / "maps.json").read_text("utf-8"))
-    assert again["maps"] == records.read("sentence_maps")["maps"]
+    assert again["maps"] == recorded_runs.read("sentence_maps")["maps"]
 
 
 def test_a_map_is_read_without_torch():

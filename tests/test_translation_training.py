@@ -14,7 +14,7 @@ from attn_course.errors import UserError
 from attn_course.training.trainer import Stopped
 from attn_course.translation.config import Config
 from attn_course.translation.corpora import embedded
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.training import Trainer, rate_at
 from attn_course.translation.vocabulary import BOS, Vocabulary, encode_corpus
 from attn_utils.layers import MeanAttention

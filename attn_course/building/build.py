@@ -19,7 +19,7 @@ from attn_course.building.cells import (
     solution_notebook,
     student_notebook,
 )
-from attn_course.building.outputs import attach, execute, stored_outputs
+from attn_course.building.output_cache import attach, execute, stored_outputs
 from attn_course.errors import UserError
 from attn_course.markers import solution_lines
 

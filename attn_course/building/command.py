@@ -48,8 +48,8 @@ def build(numbers: tuple[str, ...], check: bool, force: bool) -> int:
 )
 def site(book: str, out: str, pyodide: str | None) -> None:
     """Make the site from the stored solutions: its pages, and the notebooks that run in a browser."""
-    from attn_course.building.browser import make_browser_edition
     from attn_course.building.build import root_of_project
+    from attn_course.building.jupyterlite import make_browser_edition
     from attn_course.building.site import make_site
 
     root = root_of_project()

@@ -17,8 +17,8 @@ from typing import Any
 
 from attn_course import register
 from attn_course.building.cells import copy_of, student_notebook
-from attn_course.building.outputs import execute, seal_of
-from attn_course.cell_names import names_by_statement, names_of
+from attn_course.building.output_cache import execute, seal_of
+from attn_course.cell_variables import names_by_statement, names_of
 from attn_course.figures.display import fill_template
 
 PICTURES = "_static/figures"  # of the site

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from attn_course import records, register
+from attn_course import recorded_runs, register
 
 PAGE = resources.files("attn_course.building") / "site" / "playground"
 FILES = ("index.html", "playground.css", "tokenizer.js", "engine.js", "fast.js", "play.js")
@@ -29,7 +29,7 @@ def write_playground(folder: Path) -> None:
     for name in register.NOTEBOOKS:
         for question in register.questions_of(name):
             questions[question.id] = {"title": question.title, "page": f"../{name}.html"}
-    measured = {**records.read("ablation"), "questions": questions}
+    measured = {**recorded_runs.read("ablation"), "questions": questions}
     _write_script(folder / "measured.js", "ATTENTION_MEASURED", measured)
 
 

@@ -142,8 +142,8 @@ def _answers(words, kinds):
     """What a bank gains: right and wrong answers, and the inputs that a judge of code must draw."""
     if set(kinds) == {"written"}:
         return ""
-    regimes = _filled("regimes", _of_kind(words, "code")) if "code" in kinds else ""
-    return _filled("bank", words) + regimes
+    input_kinds = _filled("input_kinds", _of_kind(words, "code")) if "code" in kinds else ""
+    return _filled("bank", words) + input_kinds
 
 
 def _filled(template, words):

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course import records
+from attn_course import recorded_runs
 
 NUM_LETTERS = 16
 WIDTH = 32  # of queries and keys
@@ -144,4 +144,4 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
 
 def recorded() -> dict:
     """What was recorded for the course."""
-    return records.read("attention_sink")
+    return recorded_runs.read("attention_sink")

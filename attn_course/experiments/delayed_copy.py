@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.experiments.sinusoid_distance import BASE, frequencies
 from attn_utils import attend, rotate
 
@@ -341,7 +341,7 @@ def _rounded(values):
 
 def recorded(name: str = "position") -> dict:
     """What was recorded for the course: "position", or "longer" by `record_longer`."""
-    return records.read(name)
+    return recorded_runs.read(name)
 
 
 def table(found: dict) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course import records
+from attn_course import recorded_runs
 
 NUM_LETTERS = 24
 LENGTH = 32  # of a song with its pieces
@@ -331,4 +331,4 @@ def _first_below(losses, limit):
 
 def recorded() -> dict:
     """What was recorded for the course."""
-    return records.read("induction")
+    return recorded_runs.read("induction")

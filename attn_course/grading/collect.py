@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attn_course.command_line import ATTENTION, DONE, log
 from attn_course.errors import UserError
-from attn_course.grading.collected import COLLECTED, Collected, dump, read_collected
+from attn_course.grading.collected_csv import COLLECTED, Collected, dump, read_collected
 from attn_course.grading.digests import digest
 from attn_course.grading.lms_downloads import READERS, Copy, Student, entries_of, unpacked
 from attn_course.grading.report import save

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from attn_course.cell_names import ANYTHING, names_of
+from attn_course.cell_variables import ANYTHING, names_of
 from attn_course.grading.find_cells import is_check
 from attn_course.grading.read_submission import Cell
 from attn_course.magics import parsed

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Sequence
 
-from attn_course.cell_names import ANYTHING, begun, names_of
+from attn_course.cell_variables import ANYTHING, begun, names_of
 from attn_course.grading.read_submission import Cell
 from attn_course.grading.untrusted_text import LONGEST_ANSWER, as_answer
 from attn_course.magics import parsed

@@ -13,7 +13,7 @@ from attn_course.answers.wording import agree, counted
 from attn_course.command_line import ATTENTION, DONE, log, missing_package
 from attn_course.errors import UserError
 from attn_course.grading import report, written_marks
-from attn_course.grading.collected import read_collected
+from attn_course.grading.collected_csv import read_collected
 from attn_course.grading.dask_backend import grade_on_dask
 from attn_course.grading.grade_many import grade_many
 from attn_course.grading.grade_one import Settings

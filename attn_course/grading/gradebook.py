@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from attn_course import register
-from attn_course.grading.collected import Collected
+from attn_course.grading.collected_csv import Collected
 from attn_course.grading.digests import digest, judge_digest
 from attn_course.grading.pasted_images import digests_of
 from attn_course.grading.record import Record, State

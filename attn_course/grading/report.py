@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from attn_course.grading import exports
 from attn_course.grading.gradebook import Gradebook
-from attn_course.grading.pages import PartPage, class_page, student_page
+from attn_course.grading.page_data import PartPage, class_page, student_page
 from attn_course.grading.references import Reference
 from attn_course.grading.similarity import alike_pairs
 from attn_course.grading.spreadsheet import csv_text

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.knowledge.experiment import Lab
 from attn_course.knowledge.model import LanguageModel
 from attn_course.knowledge.presets import Preset
@@ -79,7 +79,7 @@ def recorded(name: str) -> dict[str, Any]:
 
     Returns {"command", "preset", "machine", "runs": one a seed}.
     """
-    whole = records.read(name)
+    whole = recorded_runs.read(name)
     for run in whole["runs"]:
         for model in ("no pretraining", "pretrained"):
             for group, rows in run[model].items():

@@ -12,7 +12,7 @@ from attn_course.answers import Caller, NotYet, largest_gap, shuffled
 from attn_course.answers.mistakes import AnyOf, Seen
 from attn_course.answers.tensors import close, only_tensors, tensor_trials
 from attn_course.drivers import run_without_autograd
-from attn_course.questions.memory import judge_streamed
+from attn_course.questions.peak_memory import judge_streamed
 from attn_course.register import Claim, Claims, chains_prove
 from attn_utils.kernels import softmax
 

@@ -176,7 +176,7 @@ def tied_weight() -> Claims:
     """The claims of 2.3: two scores from the query and orthonormality, and the weight of two tied keys."""
     import sympy as sp
 
-    from attn_course.proofs.forms import without
+    from attn_course.proofs.required_form import without
 
     t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
     g_aa, g_ab, g_bb, g_ia, g_ib = sp.symbols("g_aa g_ab g_bb g_ia g_ib", real=True)

@@ -16,8 +16,8 @@ from attn_course.questions.attention_gradient import (
     pull_is_towards_the_value,
 )
 from attn_course.questions.attention_mistakes import wrong_contexts
-from attn_course.questions.memory import judge_streamed
-from attn_course.questions.merging import blocks_are_merged, share_is_a_sigmoid
+from attn_course.questions.online_softmax import blocks_are_merged, share_is_a_sigmoid
+from attn_course.questions.peak_memory import judge_streamed
 from attn_course.register import Part, Question
 from attn_utils.kernels import attend
 

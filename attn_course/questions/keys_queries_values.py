@@ -263,7 +263,7 @@ def errors_are_exact() -> Claims:
     """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
 
-    from attn_course.proofs.forms import in_places
+    from attn_course.proofs.required_form import in_places
 
     rho = sp.Symbol("rho", positive=True)
     E = sp.exp(rho**2)

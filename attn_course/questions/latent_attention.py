@@ -10,7 +10,7 @@ from attn_course.answers import Caller, NotYet, array, shuffled
 from attn_course.answers.mistakes import Trials
 from attn_course.answers.tensors import close, distance, only_tensors, tensor_trials
 from attn_course.drivers import call_with_rotation, make_rotation, run_tensors, run_watched
-from attn_course.questions.memory import largest_tensor
+from attn_course.questions.peak_memory import largest_tensor
 from attn_utils.kernels import attend, softmax
 
 FIRST = (3, 7, 5, 4)  # H, T, width of a latent, d

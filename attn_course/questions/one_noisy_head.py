@@ -57,7 +57,7 @@ def weight_given_length() -> Claims:
     """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
 
-    from attn_course.proofs.forms import straight_line, without
+    from attn_course.proofs.required_form import straight_line, without
 
     t = sp.Symbol("t", positive=True)
     ell, s_a, s_b, s_i, w = sp.symbols("ell s_a s_b s_i w", real=True)

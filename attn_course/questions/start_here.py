@@ -53,7 +53,7 @@ def one_fraction_holds() -> Claims:
     """The claim of 0.2: the sum of two fractions is one fraction."""
     import sympy as sp
 
-    from attn_course.proofs.forms import in_places
+    from attn_course.proofs.required_form import in_places
 
     x = sp.Symbol("x", positive=True)
     start = 1 / (1 + x) + 1 / (1 - x)

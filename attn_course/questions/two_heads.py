@@ -232,7 +232,7 @@ def variance_falls() -> Claims:
     """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
 
-    from attn_course.proofs.forms import occurs_at_most
+    from attn_course.proofs.required_form import occurs_at_most
 
     n = sp.Symbol("n", integer=True, positive=True)
     beta, P = sp.symbols("beta P", positive=True)

@@ -18,9 +18,9 @@ from typing import Any
 import click
 import torch
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.command_line import SETTINGS, Command, WholeNumber, run
-from attn_course.experiments import attention_sink, delayed_copy, induction, two_nouns
+from attn_course.experiments import attention_sink, delayed_copy, induction, multi_head_task
 from attn_course.knowledge import PRESETS, findings
 from attn_course.training.devices import best_device
 from attn_course.translation import ablation, sentence_maps
@@ -51,7 +51,7 @@ RECORDINGS: dict[str, Callable[[SimpleNamespace], dict[str, Any]]] = {
     "knowledge_synthesizer": partial(_knowledge, preset=SYNTHESIZER, seeds=(0, 1, 2)),
     "knowledge_full": partial(_knowledge, preset=SMALLER, watch_forgetting=False),
     "knowledge_gpu": partial(_knowledge, preset=PRESETS["full"]),  # not yet: it wants a GPU
-    "heads": lambda options: two_nouns.record(),
+    "heads": lambda options: multi_head_task.record(),
     "position": lambda options: delayed_copy.record(),
     "longer": lambda options: delayed_copy.record_longer(),
     "induction": lambda options: induction.record(),
@@ -103,7 +103,7 @@ def record(words: list[str], **given: Any) -> None:
         "cpu_seconds": round(time.process_time() - start, 1),
         **found,
     }
-    records.write_json(options.out or records.FOLDER / f"{options.name}.json", recorded)
+    recorded_runs.write_json(options.out or recorded_runs.FOLDER / f"{options.name}.json", recorded)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -16,14 +16,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.errors import UserError
-from attn_course.records import read_json, write_json
+from attn_course.recorded_runs import read_json, write_json
 from attn_course.translation import scoring
 from attn_course.translation.bundled import FOLDER, open_run
 from attn_course.translation.config import BEAM
 from attn_course.translation.corpora import load
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.transformer import CrossMemory, TransformerTranslator, state_of
 from attn_course.translation.vocabulary import PAD
 from attn_utils import attend, rotate
@@ -249,7 +249,7 @@ def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]
 
 def recorded_table(names: Mapping[str, str]) -> str:
     """A line for each of some recorded settings, {what it is called: setting}."""
-    settings = records.read("ablation")["settings"]
+    settings = recorded_runs.read("ablation")["settings"]
     lines = [f"{'test BLEU, beam of 5':36} 95% interval     lost    95% interval     changed"]
     for name, setting in names.items():
         row = settings[setting]

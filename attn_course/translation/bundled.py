@@ -8,13 +8,13 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from attn_course.records import read_json, write_json
+from attn_course.recorded_runs import read_json, write_json
 from attn_course.training.devices import DeviceLike
 from attn_course.training.trainer import write_tensors
 from attn_course.translation.corpora import Corpus, load
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.recorder import Record, scores_of_test
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 
 FOLDER = Path(__file__).parent / "bundled_model"
 

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 
 from attn_course.errors import UserError
-from attn_course.records import FOLDER, read_json, write_json
+from attn_course.recorded_runs import FOLDER, read_json, write_json
 from attn_course.translation import scoring
 from attn_course.translation.config import ATTENTIONS
 from attn_course.translation.corpora import TextPair
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.training import Trainer
 
 Record = dict[str, Any]

@@ -7,7 +7,7 @@ import numpy as np
 
 from attn_course.errors import UserError
 from attn_course.translation.known_words import KnownWords
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 
 SHADES = " ░▒▓█"  # of weights from 0 to 1
 TEMPLATE = "explanation.html"

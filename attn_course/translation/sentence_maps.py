@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.translation.config import BEAM
 
 SENTENCES = {
@@ -39,7 +39,7 @@ class SentenceMap(NamedTuple):
 
 def recorded_map(name: str) -> SentenceMap:
     """The recorded map of one of SENTENCES."""
-    found = records.read("sentence_maps")["maps"][name]
+    found = recorded_runs.read("sentence_maps")["maps"][name]
     weights = np.array(found["weights"])
     return SentenceMap(**{**found, "weights": weights})
 
@@ -50,7 +50,7 @@ def record() -> dict[str, Any]:
     from attn_course.translation.sentence import explain
 
     run = open_run()
-    trained = records.read_json(FOLDER / "record.json")
+    trained = recorded_runs.read_json(FOLDER / "record.json")
     maps = {}
     for name, sentence in SENTENCES.items():
         found = explain(run, sentence, FOLDER, beam_size=BEAM)

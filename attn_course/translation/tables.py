@@ -9,7 +9,7 @@ from attn_course.translation import scoring
 from attn_course.translation.config import Config, for_gpu
 from attn_course.translation.corpora import Corpus, TextPair
 from attn_course.translation.recorder import Record
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.training import Trainer
 from attn_course.translation.vocabulary import Vocabulary
 

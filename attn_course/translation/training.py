@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from attn_course.errors import UserError
-from attn_course.records import write_json
+from attn_course.recorded_runs import write_json
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.training.progress import Bar
 from attn_course.training.trainer import BaseTrainer, Stopped, Update, write_tensors
@@ -22,7 +22,7 @@ from attn_course.translation.config import Config
 from attn_course.translation.corpora import Corpus
 from attn_course.translation.known_words import KnownWords
 from attn_course.translation.models import build
-from attn_course.translation.runs import Run
+from attn_course.translation.trained_translator import Run
 from attn_course.translation.vocabulary import PAD, encode_corpus
 
 SEED_BITS = 2**63

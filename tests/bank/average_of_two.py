@@ -108,7 +108,7 @@ PAIRS = {  # of keys or means (n, d), and two indices
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["2.1"] = {
     "everything but B (002-4)": lambda A, B: np.eye(len(A)) - B @ B.T,
@@ -140,7 +140,7 @@ WRONG["2.1"] = {
     "random": (lambda A, B: np.ones((len(A), len(A))), "differ from A's by"),
     "only when it fills the space": (lambda A, B: np.linalg.inv(np.c_[A, B]), "LinAlgError"),
 }
-REGIMES["2.1"] = {
+INPUT_KINDS["2.1"] = {
     "projection": {
         "subspaces that fill the space": lambda A, B: A.shape[1] + B.shape[1] == len(A),
         "subspaces that do not": lambda A, B: A.shape[1] + B.shape[1] < len(A),
@@ -180,7 +180,7 @@ WRONG["2.2"] = {
     "infinite": (lambda keys, a, b: np.inf * keys[a], "infinity"),
     "weights, not a query": (lambda keys, a, b: np.eye(len(keys))[a] / 2, "expected (12,)"),
 }
-REGIMES["2.2"] = {"average_query": PAIRS}
+INPUT_KINDS["2.2"] = {"average_query": PAIRS}
 
 RIGHT["2.3"] = right("2.3")
 WRONG["2.3"] = wrong("2.3")
@@ -229,7 +229,7 @@ WRONG["2.4"] = {
     "rounded": (lambda t, n: round(tied(t, n)[0], 4), "is 0.2023, the measured weight 0.202305"),
     "a guess": (lambda t, n: 1 / n, "is 0.1, the measured"),
 }
-REGIMES["2.4"] = {
+INPUT_KINDS["2.4"] = {
     "average_weight": {
         "t = 0": lambda t, n: t == 0,
         "a negative t": lambda t, n: -40 < t < 0,
@@ -275,7 +275,7 @@ WRONG["2.5"] = {
     ),
     "infinite": (lambda n, d, e, scaled: math.inf, "t is infinite"),
 }
-REGIMES["2.5"] = {
+INPUT_KINDS["2.5"] = {
     "average_sharpness": {
         "scaled": lambda n, d, epsilon, scaled: scaled,
         "not scaled": lambda n, d, epsilon, scaled: not scaled,

@@ -15,7 +15,7 @@ from bank import edited
 # Helpers such as resampled("a", "b") are edits: the right answer above them, with b in place of a.
 RIGHT = {}
 WRONG = {}
-REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 # 10.1
 
@@ -168,7 +168,7 @@ def words_of(texts):
     return list(chain(*texts))
 
 
-REGIMES["10.1"] = {
+INPUT_KINDS["10.1"] = {
     "bleu": {
         "an empty hypothesis": lambda hypotheses, references: [] in hypotheses,
         "fewer than four words": lambda hypotheses, references: any(len(h) < 4 for h in hypotheses),
@@ -274,7 +274,7 @@ WRONG["10.2"] = {
     "a generator of its own": (resampled("rng.", "np.random.default_rng()."), "use `rng` alone"),
     "a fixed seed": (resampled("rng.", "np.random.default_rng(0)."), "nothing was drawn"),
 }
-REGIMES["10.2"] = {
+INPUT_KINDS["10.2"] = {
     "paired_bootstrap": {
         "another system that gains": lambda rows, seeds, n: (
             bleu_of_counts(rows[0][1].sum(0)) > bleu_of_counts(rows[0][0].sum(0))

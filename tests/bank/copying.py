@@ -98,7 +98,7 @@ def halve(excess, low=0.0, high=2000.0):
 
 
 def scores_are(test):
-    """A regime of 1.1, told by the scaled scores."""
+    """A kind of input of 1.1, told by the scaled scores."""
     return lambda query, keys, scale=1.0: test(scale * keys @ query)
 
 
@@ -114,7 +114,7 @@ def num_near(scores, j):
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["1.1"] = {
     "log-sum-exp": (log_sum_exp,),
@@ -185,7 +185,7 @@ WRONG["1.1"] = {
     "one number": (lambda q, k, scale=1.0: 1.0, "one number came back"),
     **wrong("1.1"),
 }
-REGIMES["1.1"] = {
+INPUT_KINDS["1.1"] = {
     "attention_weights": {
         "large scores of both signs": scores_are(lambda s: s.min() < -2000 and s.max() > 2000),
         "large negative scores alone": scores_are(lambda s: s.max() < -900),
@@ -274,7 +274,7 @@ WRONG["1.3"] = {
     "a weight": (lambda s, j: softmax(s)[j], "True or False"),
     "a word": (lambda s, j: "yes", "the text 'yes', where True or False"),
 }
-REGIMES["1.3"] = {
+INPUT_KINDS["1.3"] = {
     "copies": {
         "two keys": lambda scores, j: len(scores) == 2,
         "ten thousand keys": lambda scores, j: len(scores) > 1e4,
@@ -354,7 +354,7 @@ WRONG["1.4"] = {
         "so the weight on key j",
     ),
 }
-REGIMES["1.4"] = {
+INPUT_KINDS["1.4"] = {
     "copy_query": {
         "one key": lambda keys, j: len(keys) == 1,
         "as many keys as dimensions": lambda keys, j: len(keys) == keys.shape[1],
@@ -396,7 +396,7 @@ WRONG["1.5"] = {
     ),
     "a string": (lambda gap, n, D: "small", "text came back for the bound"),
 }
-REGIMES["1.5"] = {
+INPUT_KINDS["1.5"] = {
     "copy_error_bound": {
         "no gap": lambda gap, n, diameter: gap == 0,
         "a large gap": lambda gap, n, diameter: gap > 20,
@@ -433,7 +433,7 @@ WRONG["1.6"] = {
     ),
     "nan": (lambda n, d, e: np.log(-1.0), "nan"),
 }
-REGIMES["1.6"] = {
+INPUT_KINDS["1.6"] = {
     "copy_sharpness": {
         "two keys": lambda n, d, epsilon: n == 2,
         "as many keys as dimensions": lambda n, d, epsilon: n == d,

@@ -16,7 +16,7 @@ INF = math.inf
 # Helpers such as cache("a", "b") are edits: the right answer above them, with b in place of a.
 RIGHT = {}
 WRONG = {}
-REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 
 def masked(q, k, v, see):
@@ -222,7 +222,7 @@ WRONG["14.1"] = {
     "one position for a piece": (cache("arange", "zeros"), "stand at one position"),
     "a low number hides": (cache("-INF", "-20.0"), "a low number such as -20"),
 }
-REGIMES["14.1"] = {
+INPUT_KINDS["14.1"] = {
     "Cache": {
         "sixteen tokens one by one": lambda *given: list(given[-1:]) == [[1] * 16],
         "long pieces": lambda *given: isinstance(given[-1], list) and max(given[-1]) >= 6,
@@ -319,7 +319,7 @@ WRONG["14.2"] = {
     "keys alone, in numbers": (bytes_with("2 * ", "", "* size", ""), "kept, and each number takes"),
     "bits": (bytes_with("size\n", "8 * size\n"), "these are bits"),
 }
-REGIMES["14.2"] = {
+INPUT_KINDS["14.2"] = {
     "decode_scores": {
         "one token": lambda T, cached: T == 1,
         "many tokens, cached": lambda T, cached: T > 1000 and cached,
@@ -397,7 +397,7 @@ WRONG["14.3"] = {
     "group 0 for all": (groups(".repeat_interleave(r, 1)", "[:, :1]"), "all heads use group 0"),
     "reversed": (groups(".repeat", ".flip(1).repeat"), "in reverse order"),
 }
-REGIMES["14.3"] = {
+INPUT_KINDS["14.3"] = {
     "grouped": {
         "a group for each head": lambda given: given[0].shape[1] == given[1].shape[1],
         "one group": lambda given: given[1].shape[1] == 1 < given[0].shape[1],
@@ -580,7 +580,7 @@ WRONG["14.4"] = {
         "the newest value is returned",
     ),
 }
-REGIMES["14.4"] = {
+INPUT_KINDS["14.4"] = {
     "window_mask": {
         "a window of one": lambda T, window, sinks: window == 1 and sinks == 0,
         "a window longer than the text": lambda T, window, sinks: window > T,
@@ -718,7 +718,7 @@ WRONG["14.5"] = {
     "one too far": (matrix("-far", "-far - 1"), "one position too far"),
     "one too early": (matrix("-far", "1 - far"), "one position too early"),
 }
-REGIMES["14.5"] = {
+INPUT_KINDS["14.5"] = {
     "latent_attention": {
         "one token": lambda given: len(given[1]) == 1,
         "latents as wide as heads": lambda given: given[1].shape[1] == given[0].shape[1],
@@ -813,7 +813,7 @@ WRONG["14.6"] = {
     "queries and keys exchanged": (linear("q, k", "k, q"), "queries and keys have changed places"),
     "divided by the root": (linear("(q)", "(q / root(q))"), "queries are divided by the root of d"),
 }
-REGIMES["14.6"] = {
+INPUT_KINDS["14.6"] = {
     "linear_attention": {
         "one token": lambda given, kind, shift: len(given[0]) == 1,
         "exponentials": lambda given, kind, shift: kind == "exp",
@@ -859,7 +859,7 @@ WRONG["14.7"] = {
     ),
     "d rows": (lambda x: torch.ones(x.shape[1], 2), "one row for each of the"),
 }
-REGIMES["14.7"] = {
+INPUT_KINDS["14.7"] = {
     "invisible": {
         "one feature": lambda given: given[0].shape[1] == 1,
         "one more key than features": lambda given: given[0].shape[0] == given[0].shape[1] + 1,

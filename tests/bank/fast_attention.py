@@ -15,7 +15,7 @@ INF = math.inf
 # Helpers such as stream("a", "b") are edits: the right answer above them, with b in place of a.
 RIGHT = {}
 WRONG = {}
-REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 
 def root(q):
@@ -258,7 +258,7 @@ WRONG["12.1"] = {
     "factors exchanged": (merging("f, g =", "g, f ="), "a sign in the exponent, or the two"),
     "maximum starts at -1e9": (summing("-INF", "-1e9"), "beside scores near -10,000,000,000"),
 }
-REGIMES["12.1"] = {
+INPUT_KINDS["12.1"] = {
     "summary": {
         "no keys": lambda name, block: len(block[0]) == 0,
         "all keys hidden": lambda name, block: len(block[0]) and np.isneginf(block[0]).all(),
@@ -431,7 +431,7 @@ def top(q, k, *_):
     return (np.asarray(q) @ np.asarray(k).mT / q.shape[-1] ** 0.5).max(-1)
 
 
-REGIMES["12.2"] = {
+INPUT_KINDS["12.2"] = {
     "stream": {
         "a ragged block": lambda given, block: given[1].shape[-2] % block,
         "a block larger than S": lambda given, block: given[1].shape[-2] < block,
@@ -570,7 +570,7 @@ WRONG["12.3"] = {
     ),
     "float32": (in_float32(backward), "those of float32"),
 }
-REGIMES["12.3"] = {
+INPUT_KINDS["12.3"] = {
     "attention_backward": {
         "square": lambda given: len({x.shape for x in given}) == 1,
         "more keys than queries": lambda given: given[1].shape[-2] > given[0].shape[-2],
@@ -739,7 +739,7 @@ WRONG["12.4"] = {
     "in NumPy": (gradients_in_numpy, "not computed with torch"),
     "float32": (in_float32(key_blocks), "those of float32"),
 }
-REGIMES["12.4"] = {
+INPUT_KINDS["12.4"] = {
     "stream_backward": {
         "a ragged block": lambda given, block: len(given[1]) % block,
         "a block larger than S": lambda given, block: len(given[1]) < block,

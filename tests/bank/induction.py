@@ -14,7 +14,7 @@ from bank import edited
 # Helpers such as finds("a", "b") are edits: the right answer above them, with b in place of a.
 RIGHT = {}
 WRONG = {}
-REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 # The stream: token, before, after (num_letters each), place (length)
 
@@ -87,7 +87,7 @@ WRONG["13.1"] = {
     "sign": (looks("-50 * np.eye(P, k=-1)"), "has the lowest score of all"),
     "last place forgotten": (previous("return", "qk[-1] = 0\n    return"), "The token at place"),
 }
-REGIMES["13.1"] = {
+INPUT_KINDS["13.1"] = {
     "previous_token_head": {
         "two letters": lambda V, P: V == 2,
         "more places than letters": lambda V, P: P > V,
@@ -154,7 +154,7 @@ WRONG["13.2"] = {
     ),
     "one back": (previous("token, before]", "token, _after]"), "that is the head of 13.1"),
 }
-REGIMES["13.2"] = {"induction_head": {"six letters or more": lambda V, P: V >= 6 and P >= 14}}
+INPUT_KINDS["13.2"] = {"induction_head": {"six letters or more": lambda V, P: V >= 6 and P >= 14}}
 
 # 13.3
 
@@ -230,7 +230,7 @@ WRONG["13.3"] = {
     "upside down": (logs("(n - m) / m", "m / (n - m)"), "is upside down"),
     "rounded": (lambda n, m, e: round(two_logs(n, m, e), 2), "that is rounded"),
 }
-REGIMES["13.3"] = {
+INPUT_KINDS["13.3"] = {
     "sharpness": {
         "one match": lambda n, m, e: m == 1,
         "several matches": lambda n, m, e: m > 3,
@@ -366,7 +366,7 @@ WRONG["13.5"] = {
     ),
     "all rows but the first": (mask_with("[:, rows]", "[:, 1:]"), "all rows but the first"),
 }
-REGIMES["13.5"] = {
+INPUT_KINDS["13.5"] = {
     "previous_token_score": {
         "two tokens": lambda w: w.shape[-1] == 2,
         "twenty tokens": lambda w: w.shape[-1] == 20,
@@ -503,7 +503,7 @@ WRONG["13.6"] = {
         "the mean over eigenvalues",
     ),
 }
-REGIMES["13.6"] = {
+INPUT_KINDS["13.6"] = {
     "ov_circuit": {
         "heads as wide as the stream": lambda E, W_v, W_o, U: W_v.shape[0] == W_v.shape[1],
         "narrow heads": lambda E, W_v, W_o, U: W_v.shape[0] > 2 * W_v.shape[1],
@@ -602,7 +602,7 @@ WRONG["13.7"] = {
     "softmax over queries": (patched("inf))", "inf), 0)"), "so that columns sum to one"),
     "a difference": (lambda *x: three_streams(*x) - uncut(*x), "by how much the cut changes"),
 }
-REGIMES["13.7"] = {
+INPUT_KINDS["13.7"] = {
     "patched": {
         "q": lambda given: given[-1] == "q",
         "k": lambda given: given[-1] == "k",

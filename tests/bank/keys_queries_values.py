@@ -85,7 +85,7 @@ def route_by_addresses(a, c, d, content):
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["5.1"] = {
     "the limit": (limit,),
@@ -122,7 +122,7 @@ WRONG["5.1"] = {
         "u_d and u_c are exchanged: you said 1.00 u_a + 1.00 u_c",
     ),
 }
-REGIMES["5.1"] = {
+INPUT_KINDS["5.1"] = {
     "limit_of_c2": {
         "nothing added": lambda a, b, c, d, added: added is None,
         "u_d added": lambda a, b, c, d, added: added == "d",
@@ -193,7 +193,7 @@ WRONG["5.3"] = {
     "only V": (giving("V"), "three matrices are expected"),
     "overflow": (giving("1e200 * K, 1e200 * K, V"), "too large for a computer"),
 }
-REGIMES["5.3"] = {
+INPUT_KINDS["5.3"] = {
     "projections": {
         "four dimensions": lambda a, b, c, d: len(a) == 4,
         "more dimensions": lambda a, b, c, d: len(a) > 4,
@@ -246,7 +246,7 @@ WRONG["5.5"] = {
         "the shape of V is (3, 9), expected (9, 9)",
     ),
 }
-REGIMES["5.5"] = {
+INPUT_KINDS["5.5"] = {
     "routing_projections": {
         "one number carried": lambda a, c, d, content: content.shape[1] == 1,
         "several numbers carried": lambda a, c, d, content: content.shape[1] > 1,

@@ -84,7 +84,7 @@ def gap_needed(c, d, w):
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["3.1"] = {
     **TYING,
@@ -111,7 +111,7 @@ WRONG["3.1"] = {
     "three": (three_keys, "ties with them"),
     "two queries": (lambda means, a, b: (20 * means[a], 20 * means[b]), "keys is (2, 12)"),
 }
-REGIMES["3.1"] = {"robust_query": PAIRS}
+INPUT_KINDS["3.1"] = {"robust_query": PAIRS}
 
 RIGHT["3.2"] = right("3.2")
 WRONG["3.2"] = wrong("3.2")
@@ -149,7 +149,7 @@ WRONG["3.3"] = {
     ),
     "always a half": (lambda w, t, n: 0.5, "is 0.5, the measured"),
 }
-REGIMES["3.3"] = {
+INPUT_KINDS["3.3"] = {
     "weight_cdf": {
         "a weight near 0": lambda w, t, n: w < 0.01,
         "a weight near 1": lambda w, t, n: w > 0.99,
@@ -183,7 +183,7 @@ WRONG["3.4"] = {
     "a word": (("switches", both(10)), "one of the letters"),
     "a number": ((2, both(10)), "`behaviour` is 2"),
 }
-REGIMES["3.4"] = {
+INPUT_KINDS["3.4"] = {
     "robust_query": {
         "several keys": lambda means, a, b: len(means) >= 8,
         "one other key": lambda means, a, b: len(means) == 3,
@@ -245,7 +245,7 @@ WRONG["3.5"] = {
     "more than all": ((variance, lambda beta, c, d, w: 1.5), "between 0 and 1"),
     "a constant": ((variance, lambda beta, c, d, w: 0.3), "in a simulation it is"),
 }
-REGIMES["3.5"] = {
+INPUT_KINDS["3.5"] = {
     "noisy_gap_variance": {
         "a variance above 1": lambda beta, c, d: beta > 1,
         "a variance between": lambda beta, c, d: 0.1 < beta < 0.9,

@@ -14,7 +14,7 @@ SOURCE = np.random.default_rng(11)
 # Helpers such as tester("a", "b") are edits: the right answer above them, with b in place of a.
 RIGHT = {}
 WRONG = {}
-REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 # 11.1
 
@@ -96,7 +96,7 @@ WRONG["11.1"] = {
     "always": (lambda layer, x: True, "yes every time: for"),
     "never": (lambda layer, x: False, "no every time"),
 }
-REGIMES["11.1"] = {
+INPUT_KINDS["11.1"] = {
     "is_equivariant": {
         "four tokens": lambda x, inputs, outputs: len(x) == 4,
         "five tokens": lambda x, inputs, outputs: len(x) == 5,
@@ -213,7 +213,7 @@ WRONG["11.3"] = {
     "base ignored": (rates_of("thetas(d, 10_000.0)"), "use the base that is given"),
     "transposed": (sinusoid("-1)", "-1).T"), "the shape is"),
 }
-REGIMES["11.3"] = {
+INPUT_KINDS["11.3"] = {
     "sinusoid": {
         "one pair": lambda positions, d, base: d == 2,
         "another base": lambda positions, d, base: base != 10_000,
@@ -272,7 +272,7 @@ WRONG["11.4"] = {
     "minus lost": (edited(blocks, "-s", "s"), "a rotation needs its minus"),
     "a vector": (lambda k, d: interleaved([k], d, 10_000.0)[0], "not a map"),
 }
-REGIMES["11.4"] = {
+INPUT_KINDS["11.4"] = {
     "shift_matrix": {
         "backwards": lambda j, d: j < 0,
         "by nothing": lambda j, d: j == 0,
@@ -449,7 +449,7 @@ WRONG["11.5"] = {
     "heads for time": (heads_for_time, "along the last axis but one"),
     "columns": (lambda x, p, b: x[..., 0], "the shape of"),
 }
-REGIMES["11.5"] = {
+INPUT_KINDS["11.5"] = {
     "rotate": {
         "one pair": lambda x, positions, base: x.shape[-1] == 2,
         "another base": lambda x, positions, base: base == 100,
@@ -495,7 +495,7 @@ WRONG["11.6"] = {
     "one vector": (queries("k", "k, k", "k"), "a query and a key"),
     "shapes": (queries("np.ones((d, d))"), "the shape of the query"),
 }
-REGIMES["11.6"] = {
+INPUT_KINDS["11.6"] = {
     "look_back": {
         "the token itself": lambda r, d, pairs, base: r == 0,
         "far back": lambda r, d, pairs, base: r > 7,
@@ -554,7 +554,7 @@ WRONG["11.7"] = {
     "interpolation twice": ((slowed, slowed), "of ntk_aware(32, 10000, 4) are"),
     "a frequency for each feature": (slowing("(d)", "(d).repeat(2)"), "the shape of"),
 }
-REGIMES["11.7"] = {
+INPUT_KINDS["11.7"] = {
     name: {
         "a factor of one": lambda d, base, factor: factor == 1,
         "two pairs": lambda d, base, factor: d == 4,

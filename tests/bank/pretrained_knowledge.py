@@ -13,7 +13,7 @@ from bank import edited
 # Helpers such as corrupted("a", "b") are edits: the right answer above them, with b in place of a.
 RIGHT = {}
 WRONG = {}
-REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 # 8.1
 
@@ -155,7 +155,7 @@ def of_documents(belongs):
     return lambda rows, seeds, block: belongs(len(rows[0][0]), 7 * block // 8)
 
 
-REGIMES["8.1"] = {
+INPUT_KINDS["8.1"] = {
     "corrupt_span": {
         "one character": of_documents(lambda size, longest: size == 1),
         "fewer than four": of_documents(lambda size, longest: 1 < size < 4),
@@ -322,7 +322,7 @@ def some_wrong(belongs):
     return of_rows
 
 
-REGIMES["8.2"] = {
+INPUT_KINDS["8.2"] = {
     "finetuning_pair": {
         "an answer of one character": lambda question, answer, block: len(answer) == 1,
         "no room for padding": lambda q, answer, block: len(q) + len(answer) + 2 == block - 1,

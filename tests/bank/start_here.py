@@ -14,7 +14,7 @@ def only_lists(values):
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["0.1"] = {
     "numpy": (np.mean,),
@@ -48,7 +48,7 @@ WRONG["0.1"] = {
     ),
     "without signs": (lambda values: sum(map(abs, values)) / len(values), "signs are lost"),
 }
-REGIMES["0.1"] = {
+INPUT_KINDS["0.1"] = {
     "mean": {
         "a list": lambda values: isinstance(values, list),
         "one number": lambda values: len(values) == 1,

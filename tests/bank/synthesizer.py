@@ -129,7 +129,7 @@ def drawn(T, D, t):
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["7.1"] = {
     "in steps": (Synthesizer,),
@@ -211,7 +211,7 @@ WRONG["7.1"] = {
     ),
     "still keys and queries": (scores_with("hidden @ hidden.mT"), "off by up to"),
 }
-REGIMES["7.1"] = {
+INPUT_KINDS["7.1"] = {
     "SynthesizerAttention": {
         **{name: of_layer(belongs) for name, belongs in HEADS.items()},
         "shorter than the longest": lambda sizes, parameters, x: x.shape[1] < sizes[2],
@@ -259,7 +259,7 @@ WRONG["7.2"] = {
     "one input": (lambda T, D, t: np.ones((T, D)), "two arrays"),
     "wrong shape": (lambda T, D, t: (np.ones(D), np.ones(D)), "the shape of"),
 }
-REGIMES["7.2"] = {
+INPUT_KINDS["7.2"] = {
     "two_inputs": {
         "the last position": lambda rows: any(t == T - 1 for T, D, t in rows),
         "tokens after t": lambda rows: any(t < T - 1 for T, D, t in rows),

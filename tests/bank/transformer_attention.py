@@ -344,7 +344,7 @@ def of_layer(belongs):
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["6.1"] = {
     "tuples": (SHAPES,),
@@ -417,7 +417,7 @@ WRONG["6.2"] = {
     "out of the graph": (lambda q, k: (q @ k.mT / root(q)).detach(), "no gradient flows"),
     "no return": (lambda q, k: None, "is a `return` missing"),
 }
-REGIMES["6.2"] = {
+INPUT_KINDS["6.2"] = {
     "scores": {
         "three equal axes": lambda arrays: len(set(arrays[0].shape)) == 1,
         "three different axes": lambda arrays: len(set(arrays[0].shape)) == 3,
@@ -493,7 +493,7 @@ WRONG["6.3"] = {
     ),
     "context alone": (attend_with("@ v, weights", "@ v"), "1 tensor, where 2 are"),
 }
-REGIMES["6.3"] = {
+INPUT_KINDS["6.3"] = {
     "attend": {
         "a row without any key": lambda arrays: not arrays[3].any(-1).all(),
         "nothing hidden": lambda arrays: arrays[3].all(),
@@ -545,7 +545,7 @@ WRONG["6.4"] = {
     "one row": (lambda n: torch.ones(n, dtype=torch.bool), "has shape"),
     "lists": (lambda n: [[s <= t for s in range(n)] for t in range(n)], "returned list,"),
 }
-REGIMES["6.4"] = {
+INPUT_KINDS["6.4"] = {
     "causal_mask": {
         "length 1": lambda arrays, T: T == 1,
         "length 2": lambda arrays, T: T == 2,
@@ -592,7 +592,7 @@ WRONG["6.5"] = {
         "stopped with RuntimeError",
     ),
 }
-REGIMES["6.5"] = {
+INPUT_KINDS["6.5"] = {
     "split_heads": {name: of_split(belongs) for name, belongs in HEADS.items()},
     "merge_heads": {name: of_merge(belongs) for name, belongs in HEADS.items()},
 }
@@ -767,7 +767,7 @@ WRONG["6.6"] = {
         "`query.weight` has shape (4, 12)",
     ),
 }
-REGIMES["6.6"] = {
+INPUT_KINDS["6.6"] = {
     "CausalSelfAttention": {
         **{name: of_layer(belongs) for name, belongs in HEADS.items()},
         "later scores far above all others": lambda sizes, parameters, x: x[..., 0].min() < -1e4,
@@ -813,7 +813,7 @@ WRONG["6.7"] = {
     ),
     "something else": ((num_parameters, lambda T, D, H: T * D), "0.0004085 of what"),
 }
-REGIMES["6.7"] = {
+INPUT_KINDS["6.7"] = {
     "num_parameters": {
         "one head": lambda D, H: H == 1,
         "an odd width": lambda D, H: D % 2,

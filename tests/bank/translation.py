@@ -15,7 +15,7 @@ INF = torch.inf
 # Helpers such as search("a", "b") are edits: the right answer above them, with b in place of a.
 RIGHT = {}
 WRONG = {}
-REGIMES = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
+INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
 # 9.1
 
@@ -249,7 +249,7 @@ SLOTS = {
     "another device": lambda *args: len(args) == 2,
 }
 LOW = {"scores near -20000": of_slots(lambda D, q, m, mask: (q @ m.mT).min() / D**0.5 < -1e4)}
-REGIMES["9.1"] = {
+INPUT_KINDS["9.1"] = {
     "NoAttention": SLOTS,
     "MeanAttention": SLOTS | LOW,
     "DotAttention": SLOTS | LOW,
@@ -356,7 +356,7 @@ WRONG["9.2"] = {
     "gold crossed off": (crossed_off, "no attribute 'remove'"),
     "a constant": (lambda weights, gold: 0.123, "you: 0.123"),
 }
-REGIMES["9.2"] = {
+INPUT_KINDS["9.2"] = {
     "alignment_error_rate": {
         "one sentence": lambda weights, gold: len(gold) == 1,
         "several sentences": lambda weights, gold: len(gold) > 1,
@@ -472,7 +472,7 @@ WRONG["9.4"] = {
     "nothing returned": (search("return ", ""), "is a `return` missing?"),
     "time first": (search("tokens, 1)", "tokens, 0)"), "has shape"),
 }
-REGIMES["9.4"] = {
+INPUT_KINDS["9.4"] = {
     "greedy_search": {
         "one sentence": lambda B, max_length, logits: B == 1,
         "several sentences": lambda B, max_length, logits: B > 1,

@@ -59,7 +59,7 @@ def scaled(queries, factor=1.0):
 
 RIGHT = {}
 WRONG = {}
-REGIMES = {}
+INPUT_KINDS = {}
 
 RIGHT["4.1"] = {
     "one head each": (one_each(20),),
@@ -111,7 +111,7 @@ WRONG["4.1"] = {
     "a query of the wrong width": (lambda m, a, b: (m[a][:-1], m[b]), "the shape of q1 is (11,)"),
     "nothing returned": (lambda m, a, b: None, "is a `return` missing"),
 }
-REGIMES["4.1"] = {"two_head_queries": PAIRS}
+INPUT_KINDS["4.1"] = {"two_head_queries": PAIRS}
 
 RIGHT["4.2"] = {
     "one head each": (one_each(20),),
@@ -144,7 +144,7 @@ WRONG["4.2"] = {
     "both heads on a": (lambda m, a, b: (20 * m[a],) * 2, "the same target"),
     "still too short for 4.1": (one_each(2), "multiply both queries by at least"),
 }
-REGIMES["4.2"] = {"two_head_queries": PAIRS}
+INPUT_KINDS["4.2"] = {"two_head_queries": PAIRS}
 
 RIGHT["4.4"] = {
     "one head each": (scaled(one_each(30)),),
@@ -171,7 +171,7 @@ WRONG["4.4"] = {
     "shares 0.9 and 0.1": (scaled(split(0.9)), "the weight on v_a had standard deviation"),
     "both heads on a": (scaled(lambda m, a, b: (20 * m[a],) * 2), "the same target"),
 }
-REGIMES["4.4"] = {"scaled_two_head_queries": PAIRS}
+INPUT_KINDS["4.4"] = {"scaled_two_head_queries": PAIRS}
 
 RIGHT["4.5"] = right("4.5")
 WRONG["4.5"] = wrong("4.5")

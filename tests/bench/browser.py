@@ -8,9 +8,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from browser import Browser, serve_files
+from chromium import Browser, serve_files
 
-from attn_course.building.browser import make_browser_edition
+from attn_course.building.jupyterlite import make_browser_edition
 
 ROOT = Path(__file__).parents[2]
 STAGES = {

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from browser import Browser
+from chromium import Browser
 from classroom import save, student
 from jupyter import wait_for
 

@@ -21,7 +21,7 @@ from attn_course.figures.sliders import SliderFigure
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from browser import CHROMIUM, Browser  # noqa: E402
+from chromium import CHROMIUM, Browser  # noqa: E402
 from test_figures_lab import PATIENCE, READY, STOPWATCH, served  # noqa: E402
 
 KEYS = 20  # pressed for each figure

@@ -18,7 +18,7 @@ import numpy as np
 
 from attn_course import derive, register
 from attn_course.answers import Answer, NotAttempted, NotYet
-from attn_course.cell_names import names_of
+from attn_course.cell_variables import names_of
 from attn_course.checking import CORRECT, NOT_ATTEMPTED, OutOfTime, judge
 from attn_course.grading import find_cells
 from attn_course.grading.course_code_use import reused_objects, statements_of

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from attn_course.answers import NotAttempted, NotYet
-from attn_course.cell_names import names_of
+from attn_course.cell_variables import names_of
 from attn_course.grading.sandbox import channel
 from attn_course.grading.sandbox.fork_server import Ended, Limits
 from attn_course.grading.untrusted_text import one_line

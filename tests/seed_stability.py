@@ -1,7 +1,7 @@
 """Whether a verdict depends on luck: random (question, seed) pairs for every answer on record.
 
-`python tests/seeds.py 300` runs 300 pairs; `--of 06 11.5` takes the questions of notebook 06 and 11.5
-alone. The tests run a few.
+`python tests/seed_stability.py 300` runs 300 pairs; `--of 06 11.5` takes the questions of notebook 06 and
+11.5 alone. The tests run a few.
 """
 
 import argparse

@@ -13,10 +13,10 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from browser import Browser, needs_browser, serve_files
+from chromium import Browser, needs_browser, serve_files
 from course import ROOT
 
-from attn_course.building import browser as edition
+from attn_course.building import jupyterlite as edition
 from attn_course.errors import UserError
 
 LITE, PYODIDE = os.environ.get("ATTN_LITE", ""), os.environ.get("ATTN_PYODIDE", "")

@@ -1,7 +1,7 @@
-"""What each judge draws: every kind of input that its bank lists under REGIMES, under every seed.
+"""What each judge draws: every kind of input that its bank lists under INPUT_KINDS, under every seed.
 
-REGIMES[question][answer][name of the regime] is a function of the arguments of one call, true where
-the call belongs to the regime. An input that is never drawn is an input on which a wrong answer passes.
+INPUT_KINDS[question][answer][name of the kind] is a function of the arguments of one call, true where
+the call is of that kind. An input that is never drawn is an input on which a wrong answer passes.
 """
 
 import numpy as np
@@ -46,13 +46,13 @@ def calls_of(question, part, seed):
 
 
 @pytest.mark.parametrize(("question", "part"), PARTS)
-def test_the_draws_of_a_judge_cover_every_regime(question, part):
-    regimes = bank(question, "REGIMES")
+def test_the_draws_of_a_judge_cover_every_kind_of_input(question, part):
+    kinds = bank(question, "INPUT_KINDS")
     for seed in SEEDS:
         calls = calls_of(question, part, seed)
-        assert set(regimes) == set(calls), "every function that is called has its regimes"
-        for name, covered in regimes.items():
+        assert set(kinds) == set(calls), "every function that is called has its kinds of input"
+        for name, covered in kinds.items():
             assert covered, name
-            for regime, belongs in covered.items():
+            for kind, belongs in covered.items():
                 drawn = any(belongs(*args) for args in calls[name])
-                assert drawn, f"{question.id} with seed {seed} never asks {name} for {regime}"
+                assert drawn, f"{question.id} with seed {seed} never asks {name} for {kind}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import sympy as sp
-from browser import Browser, needs_browser
+from chromium import Browser, needs_browser
 from course import ROOT
 from test_figures_lab import PATIENCE, served
 

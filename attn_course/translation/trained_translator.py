@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from attn_course.errors import UserError
-from attn_course.records import read_json
+from attn_course.recorded_runs import read_json
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.translation.batches import Ids, collate, pad_source
 from attn_course.translation.config import Config

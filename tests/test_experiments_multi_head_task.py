@@ -5,16 +5,16 @@ from itertools import product
 import pytest
 import torch
 
-from attn_course.experiments import heads, two_nouns
+from attn_course.experiments import heads, multi_head_task
 from attn_utils.layers import CausalSelfAttention
 
-KNOWN = two_nouns.sentences()
+KNOWN = multi_head_task.sentences()
 
 
 @pytest.fixture
 def model():
     torch.manual_seed(0)
-    return two_nouns.LastWord(CausalSelfAttention(16, 2), 16).double()
+    return multi_head_task.LastWord(CausalSelfAttention(16, 2), 16).double()
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_another_layer_stands_in_for_its_own(model):
 
 
 def test_two_heads_learn_all_sentences_and_one_of_them_alone_gets_at_most_three_quarters(doubles):
-    model = two_nouns.train(2, seed=4)
+    model = multi_head_task.train(2, seed=4)
     ids = model.ids(KNOWN)
     assert model.share_right(ids) == 1
     for head in (0, 1):
@@ -68,7 +68,7 @@ def test_no_parameters_of_one_head_get_more_than_three_of_four_sentences_right()
     most = 0
     for seed in range(300):
         torch.manual_seed(seed)
-        model = two_nouns.LastWord(CausalSelfAttention(8, 1), 8).double()
+        model = multi_head_task.LastWord(CausalSelfAttention(8, 1), 8).double()
         for parameter in model.parameters():
             parameter.data *= 1 + seed % 7
         alike, different = (model.vocabulary.index(word) for word in ("alike", "different"))
@@ -80,9 +80,9 @@ def test_no_parameters_of_one_head_get_more_than_three_of_four_sentences_right()
 
 
 def test_the_record_has_five_seeds_or_more_one_head_below_its_bound_and_equal_parameters():
-    found = two_nouns.recorded()
+    found = multi_head_task.recorded()
     assert len(found["seeds"]) >= 5
     assert len(set(found["parameters of the layer"].values())) == 1
     assert max(found["right"]["1"]) <= 0.75
     assert max(found["right"]["2"]) == 1
-    assert "75%" in two_nouns.table(found)
+    assert "75%" in multi_head_task.table(found)

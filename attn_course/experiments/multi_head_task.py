@@ -10,7 +10,7 @@ from itertools import product
 import torch
 from torch import Tensor, nn
 
-from attn_course import records
+from attn_course import recorded_runs
 from attn_course.experiments import heads
 from attn_utils.layers import CausalSelfAttention
 
@@ -158,7 +158,7 @@ def record(seeds: Sequence[int] = tuple(range(10))) -> dict:
 
 def recorded() -> dict:
     """What was recorded for the course."""
-    return records.read("heads")
+    return recorded_runs.read("heads")
 
 
 def table(found: dict) -> str:

@@ -24,9 +24,9 @@ from attn_course.judge_derivation import FOR_A_PERSON, from_data, judge_derivati
 from attn_course.proofs import modular, positivity, trees
 from attn_course.proofs.compare_lines import Comparer, apart, difference
 from attn_course.proofs.domains import CONTEXTS, Domain, Range, domain_of, draw_points
-from attn_course.proofs.forms import occurs_at_most
 from attn_course.proofs.intervals import Work
 from attn_course.proofs.poles import find_pole
+from attn_course.proofs.required_form import occurs_at_most
 from attn_course.proofs.trees import Unreadable
 from attn_course.register import Claim
 

@@ -24,7 +24,7 @@ def share_is_a_sigmoid() -> Claims:
     """The claim of 12.1: block one's share of all exponentials."""
     import sympy as sp
 
-    from attn_course.proofs.forms import one_exponential
+    from attn_course.proofs.required_form import one_exponential
 
     M1, M2, l1, l2 = sp.symbols("M_1 M_2 l_1 l_2", real=True)
     Z1, Z2 = sp.symbols("Z_1 Z_2", positive=True)

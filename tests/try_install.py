@@ -1,7 +1,7 @@
 """Tries a built wheel and the set-up cell of the notebooks, each in empty environments of its own.
 
-    python tests/environments.py          # minutes, needs the network; never part of make test
-    python tests/environments.py --torch  # also with torch: the translator, notebooks from 06 on
+    python tests/try_install.py          # minutes, needs the network; never part of make test
+    python tests/try_install.py --torch  # also with torch: the translator, notebooks from 06 on
 
 Needs Linux, Python and git alone. Prints a line per environment, with megabytes and CPU seconds.
 """
@@ -155,7 +155,9 @@ def try_wheel(course):
     shutil.copytree(course.project / "notebooks", student / "notebooks")
     said = place.attn("check", "notebooks/01_copying.ipynb", cwd=student)
     assert "1.1 not attempted" in said, said
-    runs = "from attn_course import records; print(records.read('knowledge')['command'])"
+    runs = (
+        "from attn_course import recorded_runs; print(recorded_runs.read('knowledge')['command'])"
+    )
     assert "runs knowledge" in place.run("-c", runs)
     count = course.verdicts(place)
     place.say(f"attn check works, recorded runs are found, {count} verdicts of 00-05 as stored")
