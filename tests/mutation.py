@@ -25,7 +25,12 @@ SECONDS = 900  # a mutant that keeps the tests busy for longer has been noticed
 TABLE = {  # modules: their tests
     "attn_utils/*.py": ["tests/test_attn_utils_*.py", "tests/test_translation_model.py"],
     "attn_course/questions/*.py": ["tests/test_questions.py"],
-    "attn_course/answers/*.py": ["tests/test_top_*.py", "tests/test_questions.py"],
+    "attn_course/answers/*.py": [
+        "tests/test_answers_*.py",
+        "tests/test_checking.py",
+        "tests/test_derivation.py",
+        "tests/test_questions.py",
+    ],
     "attn_course/proofs/*.py": ["tests/test_derivation.py"],
     "attn_course/grading/*.py": ["tests/test_grading_*.py"],
 }

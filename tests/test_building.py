@@ -11,7 +11,7 @@ from attn_course import register
 from attn_course.building import (
     build,
     headings,
-    outputs,
+    output_cache,
 )
 from attn_course.building.cells import solution_notebook
 from attn_course.errors import UserError
@@ -158,9 +158,9 @@ def test_changed_prose_needs_no_new_run_and_changed_code_does(project):
     source = project / SOURCE
     target = project / SOLUTION
     edit(source, PROSE, f"{PROSE} well")
-    assert outputs.stored_outputs(solution_notebook(source), target) is not None
+    assert output_cache.stored_outputs(solution_notebook(source), target) is not None
     edit(source, "import numpy as np", "import numpy as np  # the only one")
-    assert outputs.stored_outputs(solution_notebook(source), target) is None
+    assert output_cache.stored_outputs(solution_notebook(source), target) is None
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
@@ -187,7 +187,7 @@ def test_a_progress_bar_leaves_no_output_and_sliders_keep_their_picture():
     picture = {**view, "text/plain": "sliders", "image/png": "AA=="}
     sliders = {"output_type": "display_data", "data": picture, "metadata": {}}
     printed = {"output_type": "stream", "name": "stdout", "text": "loss"}
-    kept = outputs.lasting([bar, sliders, printed])
+    kept = output_cache.lasting([bar, sliders, printed])
     assert kept == [sliders, printed]
     assert set(sliders["data"]) == {"text/plain", "image/png"}
 

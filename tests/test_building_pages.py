@@ -12,7 +12,7 @@ from course import ROOT, WRITTEN
 from attn_course import register
 from attn_course.building import (
     headings,
-    outputs,
+    output_cache,
     pages,
     site,
 )
@@ -195,7 +195,7 @@ def test_figures_are_made_for_pages_once_and_kept(tmp_path):
 def test_a_cell_that_fails_stops_the_page_in_one_sentence(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
     with pytest.raises(UserError, match="a cell fails"):
-        outputs.execute(notebook, tmp_path, figures="page")
+        output_cache.execute(notebook, tmp_path, figures="page")
 
 
 def test_buttons_of_the_theme_are_called_by_their_text_alone(tmp_path):

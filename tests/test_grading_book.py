@@ -12,7 +12,7 @@ from course import machine_points
 
 from attn_course import register
 from attn_course.errors import UserError
-from attn_course.grading import exports, pages, report, roster, written_marks
+from attn_course.grading import exports, page_data, report, roster, written_marks
 from attn_course.grading.collected_csv import Collected
 from attn_course.grading.gradebook import Gradebook
 from attn_course.grading.record import Record, State
@@ -81,7 +81,7 @@ def test_a_file_that_could_not_be_graded_awaits_a_person_in_every_part():
     assert {(entry.status, entry.message) for entry in entries} == {(State.WAITING, "it is empty.")}
     row = row_of(book, "Ann")
     assert row["total"] == row["1.1"] == "0" and row["awaiting"] == str(len(entries))
-    assert pages.kinds(book.sheet("Ann")) == "problem waiting"
+    assert page_data.kinds(book.sheet("Ann")) == "problem waiting"
 
 
 def test_many_problems_of_a_student_are_counted():
@@ -101,15 +101,15 @@ def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(bonu
 def test_without_a_bonus_notebook_there_is_no_such_column():
     book = made([handed("Ann", PROPER)])
     assert "bonus" not in row_of(book, "Ann")
-    assert "bonus" not in pages.student_page(book, book.sheet("Ann"))
+    assert "bonus" not in page_data.student_page(book, book.sheet("Ann"))
 
 
 def test_pages_show_the_bonus_beside_the_points(bonus):
     sheet = bonus.sheet("Ann")
-    page = pages.student_page(bonus, sheet)
+    page = page_data.student_page(bonus, sheet)
     assert f"<b>{machine_points(PROPER):g} of {register.points_of(PROPER):g}</b>points" in page
     assert f"<b>{machine_points(EXTRA):g} of {register.points_of(EXTRA):g}</b>bonus" in page
-    overview = pages.class_page(bonus, {"ann.html": sheet}, counts={}, parts=[])
+    overview = page_data.class_page(bonus, {"ann.html": sheet}, counts={}, parts=[])
     students = overview.split("</table>")[0]
     assert students.count("<th ") == students.count("<td") and ">bonus</th>" in students
 
@@ -270,9 +270,9 @@ def test_a_rubric_in_parts_becomes_items_to_click():
         "1 the output. Not needed: 3 proofs."
     )
     labels = ["the score leads", "hence alpha_j", "the output"]
-    assert pages.rubric_items(rubric, 2) == list(zip(["1/3", "1/2", "1"], labels, strict=True))
-    assert pages.rubric_items("Full points for any answer.", 1) == []
-    thirds = pages.rubric_items("⅓ this · ⅓ that · ⅓ more", 0.5)
+    assert page_data.rubric_items(rubric, 2) == list(zip(["1/3", "1/2", "1"], labels, strict=True))
+    assert page_data.rubric_items("Full points for any answer.", 1) == []
+    thirds = page_data.rubric_items("⅓ this · ⅓ that · ⅓ more", 0.5)
     assert thirds == [("1/6", "this"), ("1/6", "that"), ("1/6", "more")]
 
 
@@ -534,7 +534,7 @@ def test_a_file_that_could_not_be_read_is_not_counted_as_graded_in_the_sandbox(t
 
 def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook():
     book = made([handed("Ann", PROPER)], record_of=unread)
-    page = pages.student_page(book, book.sheet("Ann"))
+    page = page_data.student_page(book, book.sheet("Ann"))
     assert page.count("it is empty.") == 2  # on top, and where the answers would be
     assert "This file was not graded" in page and 'class="card' not in page
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bank import chains
 from course import JUDGED, ROOT, SOURCES, WRITTEN, answers_in, bank
-from seeds import draw_pairs, surprises
+from seed_stability import draw_pairs, surprises
 
 from attn_course import check, hint, register
 from attn_course.answers import Answer
