@@ -22,7 +22,7 @@ $(LAB): pyproject.toml requirements/lock.txt scripts/setup.sh
 	@sh scripts/setup.sh $(VENV) torch,lab,grade
 	@touch $@
 
-lab: $(LAB) ## open JupyterLab on the first notebook
+lab: $(LAB) ## open JupyterLab in work/, where you go on
 	@$(BIN)/attn lab
 
 PYTEST := $(BIN)/python -m pytest -p tests.skip_slow_imports
@@ -53,7 +53,7 @@ build: $(STAMP) ## make the notebooks from solutions/NN_name.py
 	@$(BIN)/attn build
 
 site: $(STAMP) $(SITE)/installed ## make the site in build/site and check every page
-	@MPLBACKEND=agg $(BIN)/attn site --book $(SITE)/bin/jupyter-book --out build/site $(if $(PYODIDE),--pyodide $(PYODIDE))
+	@MPLBACKEND=agg $(BIN)/attn site --python $(SITE)/bin/python --out build/site $(if $(PYODIDE),--pyodide $(PYODIDE))
 	@$(BIN)/python tests/check_site.py build/site
 
 $(SITE)/installed: requirements/docs.txt scripts/setup.sh

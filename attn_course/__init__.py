@@ -5,17 +5,22 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attn_course.checking import Verdict, check, hint
+    from attn_course.checking import check, hint
     from attn_course.derivation import derive
+    from attn_course.progress_notes import progress
+    from attn_course.reference_solution import solution
+    from attn_course.verdict import Verdict
 
     plots: ModuleType
 
-__all__ = ["Verdict", "check", "derive", "hint", "plots"]
+__all__ = ["Verdict", "check", "derive", "hint", "plots", "progress", "solution"]
 LOADED_ON_USE = {
-    "Verdict": "attn_course.checking",
+    "Verdict": "attn_course.verdict",
     "check": "attn_course.checking",
     "derive": "attn_course.derivation",
     "hint": "attn_course.checking",
+    "progress": "attn_course.progress_notes",
+    "solution": "attn_course.reference_solution",
 }
 
 

@@ -1,4 +1,4 @@
-"""A cell with a chain in it never stops a notebook: what it raises becomes the fault of its chains."""
+"""An error in a cell that makes a chain does not stop the notebook: it becomes the fault of that chain."""
 
 import ast
 import sys
@@ -14,10 +14,10 @@ except Exception as error_in_cell:
 
 
 def guard_cells() -> None:
-    """In a notebook, have every later cell that makes a chain run so that an error becomes a verdict."""
+    """In a notebook, run every later cell that makes a chain so that an error becomes a verdict."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    if shell and not any(isinstance(known, Guard) for known in shell.ast_transformers):
+    if shell and not any(isinstance(transformer, Guard) for transformer in shell.ast_transformers):
         shell.ast_transformers.append(Guard())
 
 
@@ -25,13 +25,13 @@ class Guard(ast.NodeTransformer):
     """Puts a cell that makes a chain into `try`, all but the line that shows its result."""
 
     def visit_Module(self, module: ast.Module) -> ast.Module:
-        """The cell, guarded."""
+        """Return the cell with its chains inside `try`."""
         body = module.body
         if body and isinstance(body[-1], ast.Expr) and _makes_chain(body[-1]):
             last = body[-1]
             named = ast.Assign([ast.Name(_SHOWN, ast.Store())], last.value)
-            shown = ast.Expr(ast.Name(_SHOWN, ast.Load()))
-            body = [*body[:-1], ast.copy_location(named, last), ast.copy_location(shown, last)]
+            display = ast.Expr(ast.Name(_SHOWN, ast.Load()))
+            body = [*body[:-1], ast.copy_location(named, last), ast.copy_location(display, last)]
         names: dict[str, tuple[int, int | None]] = {}
         for statement in body:
             if isinstance(statement, ast.Assign) and _makes_chain(statement):
@@ -48,6 +48,6 @@ class Guard(ast.NodeTransformer):
 
 
 def _makes_chain(statement):
-    """Whether it calls `derive`."""
+    """Return True if the statement calls `derive`."""
     called = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
     return any("derive" in (getattr(f, "id", ""), getattr(f, "attr", "")) for f in called)

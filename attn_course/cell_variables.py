@@ -1,13 +1,15 @@
-"""Which names a cell gives a meaning, and which it uses, as far as its text tells."""
+"""The names that a cell defines and the names that it uses, as far as its text tells."""
 
 import ast
 import contextlib
 import functools
 import itertools
+import math
 import re
 import symtable
 import warnings
-from collections.abc import Iterable
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 
 from attn_course.magics import parsed
@@ -32,7 +34,7 @@ class Names:
 
     @property
     def given(self) -> set[str]:
-        """The names that it gives a meaning, or would if it were Python."""
+        """The names that the cell defines, or would define if it were Python."""
         return self.defined | self.begun
 
 
@@ -44,13 +46,13 @@ def begun(text: str) -> set[str]:
 @functools.lru_cache(maxsize=4096)
 def names_of(source: str) -> Names:
     """Return the names of a cell, read once; one that is not Python has `begun` alone."""
-    found = Names(begun=begun(source))
+    names = Names(begun=begun(source))
     cell = parsed(source)
     if cell is None:
-        return found
-    with contextlib.suppress(SyntaxError, RecursionError, MemoryError):
-        add_names(found, cell.source, itertools.chain.from_iterable(cell.statements))
-    return found
+        return names
+    with contextlib.suppress(Exception):  # of the compiler, on the text of a stranger
+        add_names(names, cell.source, itertools.chain.from_iterable(cell.statements))
+    return names
 
 
 def add_names(found: Names, source: str, nodes: Iterable[ast.AST]) -> None:
@@ -78,22 +80,56 @@ def names_by_statement(source: str) -> list[Names]:
     statements = []
     for nodes in cell.statements:
         first = nodes[0]
-        found = Names()
+        names = Names()
         try:
-            add_names(found, ast.unparse(first), nodes)
+            add_names(names, ast.unparse(first), nodes)
         except (SyntaxError, RecursionError):
             continue
         for loop in nodes:
             if isinstance(loop, ast.For):
-                found.used -= _names(loop.target) - _names(loop.iter)
+                names.used -= _names(loop.target) - _names(loop.iter)
         if isinstance(first, ast.Assign | ast.FunctionDef | ast.ClassDef):
-            found.assigned = found.defined.copy()
-        statements.append(found)
+            names.assigned = names.defined.copy()
+        statements.append(names)
     return statements
 
 
+def with_what_they_use(cells: Set[int], names: Mapping[int, Names]) -> Set[int]:
+    """Return these cells and all that they use, by way of any number of others.
+
+    names: {number of a cell: its names}, in order. A name that a function uses may be given anywhere, since a
+    function runs later. Each cell that gives a name is looked at once for it, so that no notebook takes long.
+    """
+    if not cells:
+        return set()
+    modules = set().union(*(cell.imported for cell in names.values()))
+    # name: the cells that take part in it
+    givers: defaultdict[str, deque[int]] = defaultdict(deque)
+    ends: dict[
+        int, dict[str, float]
+    ] = {}  # cell: {name that it uses: the cell before which it is given}
+    above: set[str] = set()
+    for number, cell in names.items():
+        for name in cell.defined | (cell.called - modules):  # a module's function changes nothing
+            givers[name].append(number)
+        above |= cell.defined
+        used_later = cell.used_later | (cell.used - above)
+        ends[number] = dict.fromkeys(cell.used, number) | dict.fromkeys(used_later, math.inf)
+    chosen = {*cells, *givers[ANYTHING]}
+    users = sorted(chosen)
+    while users:
+        for name, end in ends[users.pop()].items():
+            queue = givers[name]
+            while queue and queue[0] < end:
+                number = queue.popleft()
+                if number not in chosen:
+                    chosen.add(number)
+                    users.append(number)
+    return chosen
+
+
 def _read(found, table, used):
-    """Note the names of a scope and of those inside it; used: where those go that it uses."""
+    """Add the names of a scope and of the scopes inside it; used: the set for the names that it uses."""
     is_top = table.get_type() == "module"
     for symbol in table.get_symbols():
         name = symbol.get_name()

@@ -5,68 +5,25 @@ import contextvars
 import ctypes
 import io
 import os
-import re
 import threading
 import time
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from attn_course import register
+from attn_course import answer_cells, progress_notes, register
 from attn_course.answers import Answer, Caller, NotAttempted, NotYet
 from attn_course.register import Part, Question
+from attn_course.verdict import State, Verdict, inline_html
 
-CORRECT = "correct"
-NOT_YET = "not yet"
-NOT_ATTEMPTED = "not attempted"
+UNSTEADY = "Two calls with the same arguments gave different results: an answer must not be random."
 PATIENCE = 4  # how many times its seconds an answer may take where others use the processor
-_MARK = {CORRECT: "✔", NOT_YET: "✘", NOT_ATTEMPTED: "○"}
-_COLOUR = {CORRECT: "#0072b2", NOT_YET: "#d55e00", NOT_ATTEMPTED: "#7f7f7f"}  # colour-blind safe
-_CODE = re.compile(r"`([^`]+)`")
-_STRESSED = re.compile(r"(?<![\w*])\*(\w[^*]*)\*(?![\w*])")
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The outcome of one check: true exactly when the answer is correct."""
-
-    question: str
-    status: str  # "correct", "not yet" or "not attempted"
-    message: str
-    points: float = 0
-    out_of: float = 0
-
-    def __bool__(self) -> bool:
-        return self.status == CORRECT
-
-    def _headline(self):
-        headline = f"{_MARK[self.status]} {self.question} {self.status}"
-        if self.out_of:
-            headline += f" · {self.points:g} of {self.out_of:g} points"
-        return headline
-
-    def __repr__(self) -> str:
-        return f"{self._headline()}\n  {self.message}"
-
-    def _repr_html_(self):
-        return (
-            f'<div style="border-left:4px solid {_COLOUR[self.status]};padding:2px 0 2px 10px">'
-            f"<b>{escape(self._headline())}</b><br>{inline_html(self.message)}</div>"
-        )
-
-
-def inline_html(text: str) -> str:
-    """One line of ours as HTML: `code` and *stress* as in Markdown, everything else escaped."""
-    pieces = _CODE.split(escape(text))  # text and code in turns
-    pieces[::2] = [_STRESSED.sub(r"<em>\1</em>", piece) for piece in pieces[::2]]
-    pieces[1::2] = [f"<code>{piece}</code>" for piece in pieces[1::2]]
-    return "".join(pieces)
 
 
 def check(question: str, *answers: Any) -> Verdict:
@@ -76,22 +33,36 @@ def check(question: str, *answers: Any) -> Verdict:
     except inside nbgrader, which scores a check cell by whether it fails.
     """
     verdict = _check(str(question), answers)
+    progress_notes.note_verdict(verdict)
+    if verdict and progress_notes.is_student_session() and _has_solution(verdict.question):
+        offer = f'`solution("{verdict.question}")` shows the reference beside your answer.'
+        verdict = replace(verdict, remark=f"{verdict.remark} {offer}".strip())
     if not verdict and os.environ.get("NBGRADER_EXECUTION"):
         raise AssertionError(repr(verdict))
     return verdict
 
 
+def _has_solution(question_id):
+    from attn_course.course_files import solution_source  # a wrong answer needs none of it
+
+    return solution_source(register.find(question_id).notebook) is not None
+
+
 def _check(question_id, answers):
+    missing = [answer.name for answer in answers if isinstance(answer, answer_cells.Missing)]
     try:
         question = register.find(question_id)
+        if missing:
+            raise NotYet(answer_cells.sentence_on_missing(missing[0]))
         part = _part(question, answers)
     except (KeyError, NotYet) as error:
-        return Verdict(question_id, NOT_ATTEMPTED, error.args[0])
+        return Verdict(question_id, State.NOT_ATTEMPTED, error.args[0])
 
     rng = np.random.default_rng(zlib.crc32(question_id.encode()))
     with listening() as caught:
         callers = [Answer(answer, caught) for answer in answers]
-        return judge(question, part, rng, callers)
+        verdict = judge(question, part, rng, callers)
+    return replace(verdict, remark=answer_cells.remark_on(part.answers))
 
 
 def _part(question, answers):
@@ -130,31 +101,39 @@ def judge(
 
     def judged() -> str:
         try:
-            return measure(rng, *callers)
+            sentence = measure(rng, *callers)
         except NotYet as error:
-            raise NotYet(f"{error}{_unsteady(callers)}", error.share) from None
+            if not _are_steady(callers):
+                error.args = (f"{error} {UNSTEADY}",)
+            raise
+        if not _are_steady(callers):
+            raise NotYet(UNSTEADY, mistake=UNSTEADY)
+        return sentence
 
-    def verdict(status: str, message: str, share: float = 0.0) -> Verdict:
-        return Verdict(question.id, status, message, part.points * share, part.points)
+    def verdict(status: State, message: str, share: float = 0.0, **more: Any) -> Verdict:
+        points = part.points * share
+        return Verdict(question.id, status, message, points, part.points, part.kind, **more)
 
     try:
-        return verdict(CORRECT, (limit or within)(question.seconds, judged), share=1)
+        return verdict(State.CORRECT, (limit or within)(question.seconds, judged), share=1)
     except NotAttempted:
-        return verdict(NOT_ATTEMPTED, "the answer is still empty.")
+        return verdict(State.NOT_ATTEMPTED, "the answer is still empty.")
     except NotYet as error:
-        return verdict(NOT_YET, str(error), error.share)
+        about = {"mistake": error.mistake, "needs_person": error.needs_person}
+        return verdict(State.NOT_YET, str(error), error.share, **about)
     except ModuleNotFoundError as error:
-        return verdict(NOT_YET, f"this check needs {error.name}, which is not installed here.")
+        message = f"this check needs {error.name}, which is not installed here."
+        return verdict(State.NOT_YET, message, needs_person=True)
     except Exception as error:
-        return verdict(NOT_YET, f"the check could not read this answer ({type(error).__name__}).")
+        message = f"the check could not read this answer ({type(error).__name__})."
+        return verdict(State.NOT_YET, message, needs_person=True)
 
 
-def _unsteady(callers):
-    """A sentence for a function that answers the same question differently each time."""
+def _are_steady(callers):
+    """Return True if every answer gives the same result again for its last call."""
     with contextlib.suppress(NotYet, NotAttempted):
-        if all(caller.steady() for caller in callers):
-            return ""
-    return " It also gave two different answers to the same input."
+        return all(caller.is_steady() for caller in callers)
+    return True
 
 
 class OutOfTime(BaseException):
@@ -255,13 +234,27 @@ class Hint:
         return f"<b>Hints for {escape(self.question)}</b><ol>{''.join(items)}</ol><i>{more}</i>"
 
 
+HINT_STARTS = {"derive": "In the derivation: ", "code": "In code: ", "written": "In words: "}
+
+
 def hint(question: str) -> Hint:
-    """One hint more at each call. No hint contains the answer."""
+    """Show one hint more at each call. No hint contains the answer.
+
+    question: as "1.1", or "1.1 derive", "1.1 code" or "1.1 written" for the hints of one part alone.
+    """
+    number, _, kind = str(question).strip().partition(" ")
     try:
-        found = register.find(question)
+        entry = register.find(number)
     except KeyError as error:
         return Hint("", [error.args[0]], 0)
 
-    count = min(_shown[found.id] + 1, len(found.hints))
-    _shown[found.id] = count
-    return Hint(found.id, list(found.hints[:count]), len(found.hints) - count)
+    others = tuple(start for name, start in HINT_STARTS.items() if kind and name != kind)
+    hints = [line for line in entry.hints if not line.startswith(others)]
+    name = f"{number} {kind}".strip()
+    count = min(_shown[name] + 1, len(hints))
+    _shown[name] = count
+    progress_notes.note(question=entry.id, hints=count)
+    return Hint(name, hints[:count], len(hints) - count)
+
+
+answer_cells.watch_cells()

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import click
@@ -182,8 +183,13 @@ def run(
 def _sentence(error: Exception, extra: str) -> str:
     """What was wrong, for the user; an error of our own making is raised again."""
     if isinstance(error, ModuleNotFoundError):
+        if error.name == "attn_grader":
+            return "this is the student edition; the whole course has this command."
         package, _, _ = (error.name or "").partition(".")
-        if package in ("", "attn_course", "attn_utils") or package in sys.stdlib_module_names:
+        if (
+            package in ("", "attn_course", "attn_grader", "attn_utils")
+            or package in sys.stdlib_module_names
+        ):
             raise error
         return missing_package(package, "torch" if package == "torch" else extra)
     if isinstance(error, click.UsageError):
@@ -196,7 +202,12 @@ def _sentence(error: Exception, extra: str) -> str:
 
 def missing_package(package: str, extra: str) -> str:
     """Say that a package is not installed, and which line brings it."""
-    line = f'pip install -e ".[{extra}]"' if extra else "pip install -e ."
+    extras = f"[{extra}]" if extra else ""
+    if not (
+        Path(__file__).parents[1] / "pyproject.toml"
+    ).is_file():  # a wheel, not the course's folder
+        return f'{package} is not installed here; pip install "attention-course{extras}" brings it.'
+    line = f'pip install -e ".{extras}"' if extras else "pip install -e ."
     return f"{package} is not installed here; in the course's folder, {line} brings it."
 
 

@@ -5,12 +5,12 @@ A step is `(expression, reason)`; with a relation other than "=" in front it is 
 The proof engine is imported when a chain is made.
 """
 
+import contextlib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from attn_course.answers import NotAttempted, NotYet
@@ -20,8 +20,10 @@ from attn_course.numpy_symbols import let_numpy_take_symbols
 if TYPE_CHECKING:
     from attn_course.proofs.domains import Domain
     from attn_course.proofs.trees import Tree
+    from attn_course.register import Claim
 
 EQUAL = "="
+VALUE = "where"  # in place of a relation: the row holds the value of a symbol
 _NO_ASSUMPTIONS = {"commutative": True}
 _REASON = 300  # letters of a reason that are sent
 _PLAIN_NAME = re.compile(r"[A-Za-z]+(_?\w+)?")
@@ -83,13 +85,15 @@ class Derivation:
     def _finding(self, show):
         if self.fault:
             return self.fault
+        from attn_course.proofs.compare_lines import NO_RULE
+
         if len(self.steps) < 2:
             return "the chain has no steps yet."
         ways = ", ".join(f"{count} {way}" for way, count in Counter(self.found).items())
         found = f"every step holds ({ways})"
         if self.unproved:
             steps = " and ".join(f"step {k}" for k in self.unproved)
-            found = f"no step fails ({ways}), but points are no proof of {steps}"
+            return f"no step fails ({ways}), but points are no proof of {steps}. {NO_RULE}"
         return f"{found}. {self.together(show)}"
 
     def together(self, show: Show = str) -> str:
@@ -156,27 +160,28 @@ def derive(*steps: Any, where: Any = None) -> Derivation:
 
     steps: `(expression, reason)` or `(relation, expression, reason)`, the first one the definition.
     where: symbol -> value, what a symbol stands for, or symbol -> (low, high), where it lies; both may use
-    other symbols.
+    other symbols. A chain that starts at the given line of a question is compared under that question's
+    premises.
     """
+    from attn_course.proofs import compare_lines, domains, relations, trees  # noqa: F401, here no error is caught
+
     let_numpy_take_symbols()
     if where is not None and not isinstance(where, Mapping):
-        from attn_course.proofs.domains import HOW_TO_WRITE_WHERE
-
-        fault = f"`where` is no dictionary: {HOW_TO_WRITE_WHERE}."
+        fault = f"`where` is no dictionary: {domains.HOW_TO_WRITE_WHERE}."
         return Derivation([], fault=fault, readable=False)
-    made = Derivation([], dict(where or {}))
+    chain = Derivation([], dict(where or {}))
     for k, step in enumerate(steps):
         try:
-            made.steps.append(_read(step))
+            chain.steps.append(_read(step))
         except Exception as error:
-            made.fault = f"step {k} cannot be read: {_one_line(error)}."
-            made.readable = False
-            return made
+            chain.fault = f"step {k} cannot be read: {_one_line(error)}."
+            chain.readable = False
+            return chain
     try:
-        look_at(made)
+        look_at(chain)
     except Exception as error:  # a derivation never stops a notebook
-        made.fault = f"whether the chain holds could not be decided ({type(error).__name__})."
-    return made
+        chain.fault = f"whether the chain holds could not be decided ({type(error).__name__})."
+    return chain
 
 
 def _one_line(error):
@@ -210,11 +215,19 @@ def look_at(chain: Derivation) -> None:
     from attn_course.proofs.compare_lines import HOLDS, PARTLY, SEEN, Comparer
     from attn_course.proofs.domains import domain_of
     from attn_course.proofs.relations import compose
+    from attn_course.register import claim_from
 
     lines = [step.tree for step in chain.steps]
-    chain.notes += _other_symbols(chain) + _undeclared(chain) + _merged(lines)
+    question, claim = (claim_from(lines[0]) if lines else None) or (None, None)
+    chain.notes += _other_symbols(chain)
     try:
-        chain.domain = domain_of(chain.symbols.values(), chain.where, lines)
+        if claim:
+            chain.notes += _other_premises(chain, question, claim)
+            chain.domain = claim.domain.with_helpers(_helpers(chain, claim))
+            chain.where |= claim.where
+        else:
+            chain.notes += _undeclared(chain)
+            chain.domain = domain_of(chain.symbols.values(), chain.where, lines)
         trees.limit_work(map(chain.domain.with_values, lines))
     except (trees.Unreadable, TypeError, ValueError) as error:
         subject = (
@@ -224,10 +237,16 @@ def look_at(chain: Derivation) -> None:
         return
     comparer = Comparer(chain.domain)
     for k, step in enumerate(chain.steps[1:], 1):
+        strange = strange_symbol(lines[k], claim, chain.domain) if claim else ""
         outcome = comparer.compare(lines[k - 1], step.relation, lines[k])
         together = compose(chain.proved, step.relation)
-        if not outcome:
-            chain.fault = outcome.sentence(f"step {k}") + _gone_without_value(chain, lines, k)
+        if strange:
+            chain.fault = f"step {k} {strange}."
+        elif not outcome:
+            slip = comparer.named_slip(lines[k], claim.slip_trees) if claim else ""
+            chain.fault = outcome.sentence(f"step {k}", slip)
+            if not claim:
+                chain.fault += _gone_without_value(chain, lines, k)
         elif together is None:
             chain.fault = turned_round(f"step {k}", chain.proved, step.relation)
         else:
@@ -239,6 +258,58 @@ def look_at(chain: Derivation) -> None:
         chain.everywhere &= outcome.state in (HOLDS, SEEN)
         if outcome.state not in (HOLDS, PARTLY):
             chain.unproved.append(k)
+
+
+def strange_symbol(line: "Tree", claim: "Claim", domain: "Domain") -> str:
+    """Return a clause on a symbol that neither the question nor a value in `where` explains; or ""."""
+    from attn_course.proofs import trees
+
+    known = {str(symbol) for symbol in claim.symbols} | set(domain.values)
+    strange = sorted(trees.names_in(domain.with_values(line)) - known)
+    strange += sorted(trees.names_in(line) - known)
+    if not strange:
+        return ""
+    name = trees.shown_name(strange[0])
+    return (
+        f"uses {name}, which this question does not have outside a sum over it. For a letter of your own, "
+        f"say what it is with where={{{name}: value}}"
+    )
+
+
+def _helpers(chain, claim):
+    """{name: value} of the symbols in `where` that the question does not have."""
+    from attn_course.proofs.trees import tree_of
+
+    known = {str(symbol) for symbol in claim.symbols}
+    return {
+        str(symbol): tree_of(value)
+        for symbol, value in _values(chain.where)
+        if str(symbol) not in known
+    }
+
+
+def _values(where):
+    """(symbol, value) for the entries of `where` that give a value and not a range."""
+    import sympy as sp
+
+    for symbol, value in where.items():
+        if not isinstance(value, tuple | list):
+            yield symbol, sp.sympify(value, strict=True)
+
+
+def _other_premises(chain, question, claim):
+    """Return a note if `where` says something else of the question's symbols than the question does."""
+    from attn_course.proofs.domains import domain_of
+
+    own = {symbol: said for symbol, said in chain.where.items() if str(symbol) in _names(claim)}
+    ours, theirs = claim.domain, domain_of(claim.symbols, own, [claim.first_line])
+    if (ours.ranges, ours.values) == (theirs.ranges, theirs.values):
+        return []
+    return [f"What question {question.id} says of its symbols counts here, whatever `where` says."]
+
+
+def _names(claim):
+    return {str(symbol) for symbol in claim.symbols}
 
 
 def turned_round(step: str, proved: str, relation: str) -> str:
@@ -267,14 +338,6 @@ def _gone_without_value(chain, lines, k):
         f" {name} has gone: if the question says what it stands for or where it lies, say so with "
         f"where={{{name}: value}} or where={{{name}: (low, high)}}; `check` knows it anyway."
     )
-
-
-def _merged(lines):
-    """A note on lines that SymPy made the same."""
-    for k, (above, line) in enumerate(pairwise(lines), 1):
-        if line == above:
-            return [f"SymPy shows step {k} like the line above it: the two count as one line."]
-    return []
 
 
 def _other_symbols(chain):
@@ -379,7 +442,9 @@ def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[s
     line = error.__traceback__.tb_lineno
     said = " ".join(f"{type(error).__name__}: {error}".split()).replace("`", "'")[:200]
     advice = ""
-    if isinstance(error, TypeError) and "float" in str(error):
+    if "for ^" in str(error) or "expecting bool or Boolean" in str(error):
+        advice = " In Python ^ is no power: write ** for powers, as in x**2."
+    elif isinstance(error, TypeError) and "float" in str(error):
         advice = " Functions of `math` take numbers only: write sp.exp, sp.log or sp.sqrt."
     chains = {}
     for name, (first, last) in names.items():
@@ -391,7 +456,10 @@ def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[s
 
 
 def as_data(chain: Any) -> list:
-    """The lines of a Derivation as `[[relation, reason, tokens], ...]`: lists of strings."""
+    """Return a Derivation as lists of strings.
+
+    First the values in `where`: `["where", name, tokens]`, then the lines: `[relation, reason, tokens]`.
+    """
     if chain is None or chain is ...:
         raise NotAttempted
     if not isinstance(chain, Derivation):
@@ -399,6 +467,12 @@ def as_data(chain: Any) -> list:
         raise NotYet(f"a chain made with derive(...) is expected, but this is of type {kind}.")
     if not chain.readable:
         raise NotYet(str(chain.fault))
-    from attn_course.proofs.trees import write
+    from attn_course.proofs.trees import Unreadable, write
 
-    return [[step.relation, step.reason[:_REASON], write(step.expression)] for step in chain.steps]
+    rows = []
+    for symbol, value in _values(chain.where):
+        with contextlib.suppress(Unreadable):
+            rows.append([VALUE, str(symbol), write(value)])
+    return rows + [
+        [step.relation, step.reason[:_REASON], write(step.expression)] for step in chain.steps
+    ]

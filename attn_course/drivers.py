@@ -1,8 +1,9 @@
-"""What runs beside a student's object: build it, call it, take gradients, hand back raw arrays.
+"""Functions that run beside a student's object: build it, call it, take gradients, return raw arrays.
 
 Holds no expected value. torch is imported by the drivers that need it alone.
 """
 
+import contextlib
 import copy
 import functools
 import weakref
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+
+from attn_course.calls import call_unchanged
 
 Arrays = Sequence[np.ndarray]
 Found = dict[str, Any]  # by name, as a driver hands it over
@@ -21,38 +24,30 @@ class Asked(BaseException):
     """Stops an answer that asks for what it has not been given yet."""
 
 
-def given(thing: Any) -> Any:
-    """`thing`, unless the answer is still empty."""
-    if thing is None or thing is ...:
-        raise NotImplementedError
-    return thing
-
-
-def is_given(thing: Any) -> bool:
-    """Whether there is an answer."""
-    return given(thing) is not None
+def do_nothing(thing: Any) -> None:
+    """Leave a student's object alone: the last call of an answer that may draw its results at random."""
 
 
 def call_each(function: Function, rows: Iterable[Sequence]) -> list:
     """[function(*row) for each row]."""
-    given(function)
-    return [function(*row) for row in rows]
+    return [call_unchanged(function, *row) for row in rows]
 
 
 def call_with_seeds(
     function: Function, rows: Iterable[Sequence], seeds: Iterable[int], *others: Any
 ) -> list:
     """[function(*row, generator, *others)]: each row with a NumPy generator of its own seed."""
-    given(function)
     generators = map(np.random.default_rng, seeds)
-    return [function(*row, rng, *others) for row, rng in zip(rows, generators, strict=True)]
+    return [
+        call_unchanged(function, *row, rng, *others)
+        for row, rng in zip(rows, generators, strict=True)
+    ]
 
 
 def call_with_links(
     function: Function, weights: Iterable[np.ndarray], gold: Iterable[Iterable]
 ) -> Any:
     """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
-    given(function)
     return function(list(weights), [frozenset(map(tuple, pairs)) for pairs in gold])
 
 
@@ -62,17 +57,21 @@ _kept: dict[str, Any] = {}  # what stays on this side between two calls, by name
 def keep_result(function: Function, name: str, inputs: Iterable[Any]) -> int:
     """Keep function(*inputs) here under a name, whatever it is; return how many numbers it holds.
 
-    inputs: arrays, which become tensors, or names of what has been kept, of which copies are handed over.
+    inputs: arrays, which become tensors, floats, or names of what has been kept, of which copies are handed
+    over.
     """
-    given(function)
-    _kept[name] = function(*map(_kept_or_tensor, inputs))
+    _kept[name] = call_unchanged(function, *map(_kept_or_tensor, inputs))
     return count_numbers(_kept[name])
 
 
 def call_on_kept(function: Function, name: str) -> Any:
     """function(what is kept under this name)."""
-    given(function)
     return function(_kept_or_tensor(name))
+
+
+def read_kept(function: Function, name: str, queries: np.ndarray) -> list:
+    """[function(what is kept under this name, query) for each row of queries]."""
+    return [call_unchanged(function, *map(_kept_or_tensor, (name, query))) for query in queries]
 
 
 def _kept_or_tensor(value):
@@ -80,11 +79,11 @@ def _kept_or_tensor(value):
 
     if isinstance(value, str):
         return copy.deepcopy(_kept[value])
-    return torch.tensor(value)
+    return value if isinstance(value, float) else torch.tensor(value)
 
 
 def count_numbers(thing: Any) -> int:
-    """How many numbers there are in arrays, tensors, containers, objects and closures, each counted once.
+    """Count the numbers in arrays, tensors, containers, objects and closures, each once.
 
     Text counts by letters. What a student hides elsewhere, as in a global variable, is not seen.
     """
@@ -116,21 +115,6 @@ def count_numbers(thing: Any) -> int:
     return total
 
 
-def call_and_keep_inputs(function: Function, inputs: Sequence) -> tuple[Any, bool]:
-    """(function(*inputs), whether the inputs are as they were)."""
-    given(function)
-    before = copy.deepcopy(inputs)
-    result = function(*inputs)
-    return result, _equal(inputs, before)
-
-
-def _equal(one, other):
-    """Whether two nested lists of arrays and text agree."""
-    if isinstance(one, list | tuple):
-        return all(map(_equal, one, other))
-    return bool(np.array_equal(one, other))
-
-
 def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
     """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them.
 
@@ -139,7 +123,6 @@ def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
     """
     import torch
 
-    given(function)
     tensors = [torch.tensor(values) for values in arrays]
     result = function(*tensors, *others)
     outputs = [
@@ -148,7 +131,8 @@ def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
         else output
         for output in (result if isinstance(result, tuple | list) else [result])
     ]
-    is_changed = not all(map(np.array_equal, map(as_array, tensors), arrays))
+    pairs = zip(map(as_array, tensors), arrays, strict=True)
+    is_changed = not all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
     return _outputs_of(outputs) | {"changed": is_changed}
 
 
@@ -162,6 +146,9 @@ def _outputs_of(result):
 
     kinds = dict.fromkeys(type(output).__name__ for output in outputs)  # each once
     return {"outputs": None, "kinds": " and ".join(kinds)}
+
+
+READY_MADE = "scaled_dot_product_attention"
 
 
 class Watch:
@@ -182,13 +169,14 @@ class Watch:
 
     @property
     def left_torch(self) -> bool:
-        """Whether numbers were taken out of tensors, to where no operation is seen."""
+        """True if numbers were taken out of tensors, where no operation is seen."""
         return not self.used.isdisjoint(("numpy", "__array__", "tolist"))
 
     def call(self, function: Function, *args: Any) -> Any:
         """function(*args), watched."""
         import torch
         from torch.overrides import TorchFunctionMode
+        from torch.utils._python_dispatch import TorchDispatchMode
 
         watch = self
         self._inputs = {_address(one) for one in args if isinstance(one, torch.Tensor)}
@@ -199,7 +187,15 @@ class Watch:
                 watch._see(operation, args, result)
                 return result
 
-        with Mode():
+        class Kernels(TorchDispatchMode):
+            """Sees ready-made attention where functions are hidden, as in `DisableTorchFunction`."""
+
+            def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+                if READY_MADE in operation.__name__:
+                    watch.used.add(READY_MADE)
+                return operation(*args, **(kwargs or {}))
+
+        with Kernels(), Mode():
             return function(*args)
 
     def _see(self, operation, args, result):
@@ -207,7 +203,7 @@ class Watch:
 
         name = getattr(operation, "__name__", "")
         self.used.add(name)
-        if name == "scaled_dot_product_attention":
+        if name == READY_MADE:
             queries, keys = args[:2]
             num_queries = queries[..., 0].numel()
             num_keys = keys.shape[-2]
@@ -242,12 +238,13 @@ def _address(tensor):
 
 
 def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
-    """As `run_tensors`; besides, "largest", "most_held", "used" and "left_torch", as a `Watch` has them."""
+    """As `run_tensors`; besides, "largest", "most_held", "made", "used" and "left_torch" of a `Watch`."""
     watch = Watch()
-    found = run_tensors(functools.partial(watch.call, given(function)), arrays, *others)
-    return found | {
+    result = run_tensors(functools.partial(watch.call, function), arrays, *others)
+    return result | {
         "largest": watch.largest,
         "most_held": watch.most_held,
+        "made": watch.made,
         "used": sorted(watch.used),
         "left_torch": watch.left_torch,
     }
@@ -259,9 +256,35 @@ def run_without_autograd(
     """As `run_tensors`, or as `run_watched`, with torch's own differentiation switched off."""
     import torch
 
-    with torch.inference_mode():
+    with torch.inference_mode(), _no_differentiation():
         run = run_watched if watched else run_tensors
         return run(function, arrays, *others)
+
+
+@contextlib.contextmanager
+def _no_differentiation():
+    """Make torch.autograd and torch.func refuse to differentiate, also outside inference mode."""
+    import torch
+
+    def refuse(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("autograd is switched off")
+
+    transforms = torch._functorch.eager_transforms
+    entries = [
+        (torch.autograd, "_engine_run_backward"),
+        (torch.autograd.graph, "_engine_run_backward"),
+        (torch.autograd.forward_ad, "enter_dual_level"),
+        (transforms, "grad_increment_nesting"),
+        (transforms, "jvp_increment_nesting"),
+    ]
+    originals = [(module, name, getattr(module, name)) for module, name in entries]
+    try:
+        for module, name, _ in originals:
+            setattr(module, name, refuse)
+        yield
+    finally:
+        for module, name, original in originals:
+            setattr(module, name, original)
 
 
 def step_caches(
@@ -275,7 +298,6 @@ def step_caches(
     """
     from attn_utils.kernels import rotate
 
-    given(cache_class)
     turn = leave if base is None else functools.partial(rotate, base=base)
     caches = [cache_class(turn) for _ in sequences]
     ends = np.cumsum(cuts)
@@ -289,36 +311,34 @@ def step_rings(
 
     Returns what came back, as `step_caches` does, and how many numbers the first ring holds in the end.
     """
-    given(ring_class)
     rings = [ring_class(window, sinks) for _ in sequences]
-    found = _by_turns(rings, sequences, range(sequences[0][0].shape[1]))
-    return found, count_numbers(rings[0])
+    contexts = _by_turns(rings, sequences, range(sequences[0][0].shape[1]))
+    return contexts, count_numbers(rings[0])
 
 
 def _by_turns(stores, sequences, places):
-    """What each store's `step` gives for its tokens at each of the places (numbers or slices)."""
+    """Return what `step` of each store gives for its tokens at each of the places (numbers or slices)."""
     import torch
 
-    found: list[list] = [[] for _ in stores]
-    for place in places:
-        for store, sequence, kept in zip(stores, sequences, found, strict=True):
-            result = store.step(*(torch.tensor(x[:, place]) for x in sequence))
+    contexts: list[list] = [[] for _ in stores]
+    for position in places:
+        for store, sequence, steps in zip(stores, sequences, contexts, strict=True):
+            result = store.step(*(torch.tensor(x[:, position]) for x in sequence))
             is_tensor = isinstance(result, torch.Tensor)
-            kept.append(as_array(result) if is_tensor else type(result).__name__)
-    return found
+            steps.append(as_array(result) if is_tensor else type(result).__name__)
+    return contexts
 
 
 def work_of_next_step(
     cache_class: Function, sequence: Arrays, num_tokens: int
 ) -> tuple[Any, int, bool]:
-    """What a new cache, fed `num_tokens` at once, gives for one token more, how many numbers torch makes
-    for it, and whether the cache left torch.
+    """Feed a new cache `num_tokens` at once, then one more; return the result for that token, how many
+    numbers torch makes for it, and whether the cache left torch.
 
     sequence: [q, k, v], arrays (B, T, .). Nothing is rotated.
     """
     import torch
 
-    given(cache_class)
     cache = cache_class(leave)
     cache.step(*(torch.tensor(x[:, :num_tokens]) for x in sequence))
     watch = Watch()
@@ -351,32 +371,32 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
 
     x: (T, d). Returns {"said": what came back}, or {"asked": the first input that is not among them}.
     """
-    given(function)
-    known = {(one.shape, one.tobytes()): out for one, out in zip(inputs, outputs, strict=True)}
+    outputs_by_input = {
+        (one.shape, one.tobytes()): out for one, out in zip(inputs, outputs, strict=True)
+    }
     asked: list[np.ndarray] = []
 
     def layer(tokens: Any) -> np.ndarray:
         """The output, where it is known."""
         values = np.asarray(tokens, float)
         key = (values.shape, values.tobytes())
-        if key not in known:
+        if key not in outputs_by_input:
             asked.append(values)
             raise Asked
-        return known[key].copy()
+        return outputs_by_input[key].copy()
 
     try:
-        said = function(layer, x)
+        answer = function(layer, x)
     except Asked:
-        said = None
+        answer = None
 
-    return {"asked": asked[0]} if asked else {"said": said}
+    return {"asked": asked[0]} if asked else {"said": answer}
 
 
 def call_with_rotation(
     function: Function, one: Any, other: Any, pairs: np.ndarray, base: float, *, last: bool = False
 ) -> Any:
     """function(one, rotate, other), or with the rotation of these pairs of features as the last argument."""
-    given(function)
     rotate = make_rotation(pairs, base)
     return function(one, other, rotate) if last else function(one, rotate, other)
 
@@ -404,15 +424,24 @@ def run_function(function: Function, arrays: Arrays, *others: Any) -> Found:
     Returns {"outputs": arrays, "gradients": one array for each of floats, or None where none flow},
     or {"outputs": None, "kinds": what came back instead of tensors}.
     """
-    given(function)
     tensors = [as_leaf(values) for values in arrays]
-    result = function(*tensors, *others)
+    result = call_unchanged(function, *tensors, *others)
+    outcome = _outputs_of(result)
+    if outcome["outputs"] is None:
+        return outcome
+    first = result[0] if isinstance(result, tuple | list) else result
+    leaves = [tensor for tensor in tensors if tensor.requires_grad]
+    return outcome | {"gradients": gradients_of(first, leaves)}
+
+
+def run_with_cap(function: Function, scores: np.ndarray, t: float, mask: np.ndarray) -> Found:
+    """Return what `run_function` returns, for function(scores, t, mask) with tensors for arrays."""
+    tensor, mask = as_leaf(scores), as_leaf(mask)
+    result = call_unchanged(function, tensor, t, mask)
     found = _outputs_of(result)
     if found["outputs"] is None:
         return found
-    first = result[0] if isinstance(result, tuple | list) else result
-    leaves = [tensor for tensor in tensors if tensor.requires_grad]
-    return found | {"gradients": gradients_of(first, leaves)}
+    return found | {"gradients": gradients_of(result, [tensor])}
 
 
 def run_layer(
@@ -425,19 +454,20 @@ def run_layer(
     train: bool = False,
     repeats: int = 1,
     num_outputs: int | None = None,
+    later: Arrays = (),
     **options: Any,
 ) -> Found:
     """Build layer_class(*sizes, **options), copy `parameters` into it, run it `repeats` times on x.
 
     parameters: {name: array}. x: (B, T, D). seed: of torch's own generator while it runs.
     num_outputs: of how many tokens, from the first on, gradients are taken; of all if None.
-    Returns {"outputs": one array a run, "gradients": {name: array}, that of x among them, or None};
-    where the layer cannot be run that way, {"kind": what there is instead of a layer},
-    {"own": {name: shape} of other parameters} or {"returned": what came back instead of a tensor}.
+    later: further inputs, on which the same layer runs after x.
+    Returns {"outputs": one array for each run on x, then for each later input, "gradients": {name: array},
+    that of x among them, or None}; where the layer cannot be run that way, {"kind": what there is instead of
+    a layer}, {"own": {name: shape} of other parameters} or {"returned": what came back instead of a tensor}.
     """
     import torch
 
-    given(layer_class)
     if isinstance(layer_class, torch.nn.Module):
         return {"kind": "layer"}
     with torch.random.fork_rng(devices=[]):
@@ -456,17 +486,18 @@ def run_layer(
 
         inputs = as_leaf(x)
         outputs = [layer(inputs) for _ in range(repeats)]
+        outputs += [layer(torch.as_tensor(others)) for others in later]
 
     first = outputs[0]
     if not isinstance(first, torch.Tensor):
         return {"returned": type(first).__name__}
 
     leaves = {name: one for name, one in layer.named_parameters() if one.requires_grad}
-    found = gradients_of(first[:, :num_outputs], [inputs, *leaves.values()])
+    in_order = gradients_of(first[:, :num_outputs], [inputs, *leaves.values()])
     gradients = None
-    if found is not None:
-        by_name = dict(zip(leaves, found[1:], strict=True))
-        gradients = _unstacked(layer, by_name) | {"x": found[0]}
+    if in_order is not None:
+        by_name = dict(zip(leaves, in_order[1:], strict=True))
+        gradients = _unstacked(layer, by_name) | {"x": in_order[0]}
     return {"outputs": [as_array(output) for output in outputs], "gradients": gradients}
 
 
@@ -476,7 +507,7 @@ def parameters_by_name(layer: Any) -> Found:
 
 
 def _unstacked(layer, own):
-    """What belongs to a layer's parameters, by name; the stacks of a single nn.MultiheadAttention in three.
+    """Return values that belong to a layer's parameters, by name; those of nn.MultiheadAttention in three.
 
     own: {name of a parameter: tensor or array of its shape}.
     """
@@ -488,29 +519,39 @@ def _unstacked(layer, own):
         return own
 
     prefix = f"{fused[0]}.".lstrip(".")  # nothing where the layer is one itself
-    found = {f"out.{kind}": own.get(f"{prefix}out_proj.{kind}") for kind in ("weight", "bias")}
+    projections = {
+        f"out.{kind}": own.get(f"{prefix}out_proj.{kind}") for kind in ("weight", "bias")
+    }
     for kind in ("weight", "bias"):
         stack = own.get(f"{prefix}in_proj_{kind}")
         if stack is not None:
             query, key, value = stack.reshape(3, -1, *stack.shape[1:])
-            found |= {f"query.{kind}": query, f"key.{kind}": key, f"value.{kind}": value}
-    return {name: values for name, values in found.items() if values is not None}
+            projections |= {f"query.{kind}": query, f"key.{kind}": key, f"value.{kind}": value}
+    return {name: values for name, values in projections.items() if values is not None}
 
 
 def run_slot(
-    slot_class: Function, width: int, queries: np.ndarray, memory: np.ndarray, mask: np.ndarray
+    slot_class: Function,
+    width: int,
+    queries: np.ndarray,
+    memory: np.ndarray,
+    mask: np.ndarray,
+    *,
+    before: Arrays | None = None,
 ) -> Found:
     """Build the slot and run it in float32; `run_function`'s outcome, and its "parameters" by name.
 
-    Parameters that it draws are the same at every run.
+    Parameters that it draws are the same at every run. before: [queries, memory, mask] on which the same
+    slot runs first.
     """
     import torch
 
-    given(slot_class)
     inputs = [queries.astype(np.float32), memory.astype(np.float32), mask]
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         slot = slot_class(width).eval()
+        if before is not None:
+            slot(*map(as_leaf, before))
         result = run_function(slot, inputs)
     names = [name for name, _ in slot.named_parameters()]
     return result | {"parameters": names}
@@ -520,19 +561,20 @@ def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]
     """Run the slot on tensors without numbers, which are on another device than new tensors are.
 
     shapes: of queries, memory and mask. Returns {"wanted": where the inputs were,
-    "devices": where each output is} or, if it failed, {"wanted": ..., "error": text}.
+    "devices": where each output is} or, if it failed, {"wanted": ..., "names_device": whether the error
+    mentions a device}.
     """
     import torch
 
-    wanted = "meta"
-    slot = slot_class(width).eval().to(wanted)
-    queries, memory, mask = (torch.ones(shape, device=wanted) for shape in shapes)
+    other_device = "meta"
+    slot = slot_class(width).eval().to(other_device)
+    queries, memory, mask = (torch.ones(shape, device=other_device) for shape in shapes)
     try:
         outputs = slot(queries, memory, mask.bool())
     except Exception as error:
-        return {"wanted": wanted, "error": str(error)}
+        return {"wanted": other_device, "names_device": "device" in str(error)}
 
-    return {"wanted": wanted, "devices": [output.device.type for output in outputs]}
+    return {"wanted": other_device, "devices": [output.device.type for output in outputs]}
 
 
 def run_search(
@@ -545,7 +587,6 @@ def run_search(
     """
     import torch
 
-    given(greedy_search)
     fed: list[list] = []
 
     def step(last: Any, state: Any) -> tuple[Any, int]:
@@ -566,12 +607,72 @@ def run_search(
     return {"fed": fed, "tokens": None if stopped else tokens}
 
 
+class SearchState:
+    """Where N hypotheses stand: sentences (N,) and the nodes (N,) of their trees, -1 before the first step.
+
+    state[rows] picks rows, also repeatedly.
+    """
+
+    def __init__(self, sentences: Any, nodes: Any) -> None:
+        self.sentences = sentences
+        self.nodes = nodes
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __getitem__(self, rows: Any) -> "SearchState":
+        import torch
+
+        rows = rows if isinstance(rows, slice) else torch.as_tensor(rows)
+        return SearchState(self.sentences[rows].reshape(-1), self.nodes[rows].reshape(-1))
+
+
+def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_length: int) -> Found:
+    """beam_search(step, state, size, max_length), where `step` reads the log-probabilities of a tree.
+
+    tables: (B, nodes, V), a row for each node. Node 0 has read BOS; token t leads from node m to node
+    m * V + t + 1. Returns {"tokens": what came back, "first": tokens that were fed in at the first step,
+    "steps": how often `step` was called, "rows": with how many rows in all}.
+    """
+    import torch
+
+    log_probs = torch.as_tensor(tables, dtype=torch.float32)
+    B, num_nodes, V = tables.shape
+    most_rows = 100 * B * size * max_length
+    first: set[int] = set()
+    rows_of_steps: list[int] = []
+
+    def step(last: Any, state: Any) -> tuple[Any, SearchState]:
+        """The log-probabilities (N, V) of the next token, and the new state."""
+        last = torch.as_tensor(last).reshape(-1).long()
+        if len(last) != len(state):
+            raise ValueError(f"step was given {len(last)} tokens and a state of {len(state)} rows")
+        if sum(rows_of_steps) > most_rows:
+            raise ValueError("step was called far too often; does the search stop at max_length?")
+        rows_of_steps.append(len(last))
+        is_new = state.nodes < 0
+        first.update(last[is_new].tolist())
+        nodes = torch.where(is_new, 0, state.nodes * V + last + 1) % num_nodes
+        return log_probs[state.sentences, nodes].clone(), SearchState(state.sentences, nodes)
+
+    start = SearchState(torch.arange(B), torch.full((B,), -1))
+    tokens = beam_search(step, start, size, max_length)
+    return {
+        "tokens": tokens,
+        "first": sorted(first),
+        "steps": len(rows_of_steps),
+        "rows": sum(rows_of_steps),
+    }
+
+
 def probe(shape: tuple[int, ...]) -> np.ndarray:
     """Fixed factors of this shape: with them an output becomes the one number that is differentiated."""
     return np.cos(np.arange(np.prod(shape))).reshape(shape)
 
 
-def gradients_of(output: Any, leaves: list[Any]) -> list[np.ndarray] | None:
+def gradients_of(
+    output: Any, leaves: list[Any], *, keep_graph: bool = False
+) -> list[np.ndarray] | None:
     """Gradients of the probed output as arrays, zeros where a leaf plays no part; None if none flow."""
     import torch
 
@@ -579,8 +680,10 @@ def gradients_of(output: Any, leaves: list[Any]) -> list[np.ndarray] | None:
         return None
     factors = torch.as_tensor(probe(output.shape), dtype=output.dtype)
     loss = (output * factors).sum()
-    found = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
-    return [as_array(gradient) for gradient in found]
+    gradients = torch.autograd.grad(
+        loss, leaves, allow_unused=True, materialize_grads=True, retain_graph=keep_graph
+    )
+    return [as_array(gradient) for gradient in gradients]
 
 
 def as_leaf(values: np.ndarray) -> Any:
@@ -597,3 +700,241 @@ def as_array(tensor: Any) -> np.ndarray:
     if tensor.is_floating_point():
         tensor = tensor.double()
     return tensor.numpy()
+
+
+def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Found:
+    """function(sentences, pad): {"outputs": arrays of the tensors that came back, "changed": whether the
+    sentences are no longer what they were}; "outputs" is None where other things came back, as "kinds".
+    """
+    before = copy.deepcopy(sentences)
+    result = function(sentences, pad)
+    return _outputs_of(result) | {"changed": sentences != before}
+
+
+def run_encoder(
+    encoder_class: Function, num_tokens: int, width: int, batches: Sequence[Arrays]
+) -> Found:
+    """Build one encoder, and run it in eval() on each batch of [ids (B, S), mask (B, S)].
+
+    Returns {"outputs": a list of arrays for each batch} and of the first batch {"reached": the names of
+    the parameters to which a gradient flows from each output, "names": those of all}, or
+    {"kind": what there is instead of a module} or {"kinds": what came back instead of tensors}.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        encoder = encoder_class(num_tokens, width)
+        if not isinstance(encoder, torch.nn.Module):
+            return {"kind": type(encoder).__name__}
+        encoder.eval()
+        outputs = []
+        first = None
+        for arrays in batches:
+            result = encoder(*(torch.tensor(values) for values in arrays))
+            found = _outputs_of(result)
+            if found["outputs"] is None:
+                return found
+            if first is None:
+                first = result if isinstance(result, tuple | list) else [result]
+            outputs.append(found["outputs"])
+        reached = [reached_parameters(encoder, output) for output in first or ()]
+    return {
+        "outputs": outputs,
+        "reached": reached,
+        "names": sorted(dict(encoder.named_parameters())),
+    }
+
+
+def reached_parameters(module: Any, output: Any) -> list[str]:
+    """The names of the parameters of a module to which a gradient flows back from an output."""
+    named = dict(module.named_parameters())
+    gradients = gradients_of(output, list(named.values()), keep_graph=True)
+    if gradients is None:
+        return []
+    return [name for name, gradient in zip(named, gradients, strict=True) if gradient.any()]
+
+
+def shapes_of_parameters(slot_class: Function, width: int) -> dict[str, list[int]]:
+    """{name: shape} of the parameters of slot_class(width)."""
+    slot = slot_class(width)
+    return {name: list(parameter.shape) for name, parameter in slot.named_parameters()}
+
+
+def run_filled_slot(
+    slot_class: Function,
+    width: int,
+    parameters: Found,
+    arrays: Arrays,
+    before: Arrays | None = None,
+) -> Found:
+    """Build the slot, copy `parameters` into it, and run it in float32 on [queries, memory, mask].
+
+    before: inputs on which the same slot runs first. Returns {"outputs"} as `run_function`, and the
+    gradients of the context: "gradients" of queries and memory, "of_parameters" by name.
+    """
+    import torch
+
+    slot = slot_class(width).eval()
+    for name, parameter in slot.named_parameters():
+        parameter.data.copy_(torch.as_tensor(parameters[name]))
+    if before is not None:
+        slot(*(as_leaf(values) for values in before))
+    inputs = [as_leaf(values) for values in arrays]
+    result = slot(*inputs)
+    found = _outputs_of(result)
+    if found["outputs"] is None:
+        return found
+    named = dict(slot.named_parameters())
+    context = result[0] if isinstance(result, tuple | list) else result
+    gradients = gradients_of(context, [*inputs[:2], *named.values()])
+    of_parameters = dict(zip(named, gradients[2:], strict=True)) if gradients else {}
+    return found | {"gradients": gradients and gradients[:2], "of_parameters": of_parameters}
+
+
+def run_decoder(
+    decoder_class: Function, num_tokens: int, width: int, runs: Sequence[dict[str, Any]]
+) -> Found:
+    """Build one decoder around an attention that keeps what it is asked, and run it in eval().
+
+    A run is {"tokens": (B, T), "hidden": (B, D), "memory": (B, S, D), "mask": (B, S), "forward": whether
+    the sequence is read at once, "shift": (number of a call of the attention, what its context is
+    shifted by), or None}. Returns {"runs": for each a dict of "logits", (B, T, V) or one array a step,
+    "weights" and "state" of each step, and "asked": [queries, memory, mask] of each call of the
+    attention}; {"registered": whether the attention is a submodule}; {"reached", "names"} as
+    `run_encoder`, of the last row of the first run with "forward", and {"flows": whether a gradient
+    reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step gave instead}.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        attention = _watched_attention(width)
+        decoder = decoder_class(num_tokens, width, attention)
+        if not isinstance(decoder, torch.nn.Module):
+            return {"kind": type(decoder).__name__}
+        decoder.eval()
+        found: Found = {"runs": [], "registered": attention in list(decoder.modules())}
+        for run in runs:
+            attention.asked.clear()
+            attention.shift = run["shift"]
+            tokens, hidden, memory, mask = (
+                as_leaf(run[name]) for name in ("tokens", "hidden", "memory", "mask")
+            )
+            state = (hidden, torch.zeros_like(hidden))
+            kept: Found = {"weights": [], "state": []}
+            if run["forward"]:
+                logits = decoder(tokens, state, memory, mask)
+                if not isinstance(logits, torch.Tensor):
+                    return {"returned": f"forward gave a {type(logits).__name__}, not one tensor"}
+                if "flows" not in found:
+                    found |= _reached_by_last_row(decoder, logits, hidden, memory)
+                kept["logits"] = as_array(logits)
+            else:
+                rows = []
+                for column in tokens.unbind(1):
+                    result = decoder.step(column, state, memory, mask)
+                    if not isinstance(result, tuple | list) or len(result) != 3:
+                        return {"returned": "step should give three things: logits, state, weights"}
+                    row, state, weights = result
+                    if not isinstance(state, tuple | list):
+                        return {"returned": "the state that step gives is no tuple of tensors"}
+                    rows.append(as_array(row))
+                    kept["weights"].append(as_array(weights))
+                    kept["state"].append([as_array(part) for part in state])
+                kept["logits"] = rows
+            found["runs"].append(kept | {"asked": list(attention.asked)})
+    return found | {"names": sorted(dict(decoder.named_parameters()))}
+
+
+def _watched_attention(width):
+    """A slot that keeps what it is asked, and shifts the context of one call."""
+    import torch
+
+    from attn_utils.kernels import attend
+
+    class WatchedAttention(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.asked: list[list] = []
+            self.shift: tuple[int, float] | None = None
+
+        def forward(self, queries: Any, memory: Any, mask: Any) -> tuple[Any, Any]:
+            is_mask = isinstance(mask, torch.Tensor) and mask.dtype == torch.bool
+            asked = [as_array(queries), as_array(memory), as_array(mask) if is_mask else None]
+            number = len(self.asked)
+            self.asked.append(asked)
+            look = mask[:, None] if is_mask else None
+            context, weights = attend(queries, memory, memory, mask=look)
+            if self.shift is not None and self.shift[0] == number:
+                context = context + self.shift[1]
+            return context, weights
+
+    return WatchedAttention()
+
+
+def _reached_by_last_row(decoder, logits, hidden, memory):
+    """What a gradient of the last row of logits reaches."""
+    last = logits[:, -1] if logits.ndim == 3 else logits
+    flows = gradients_of(last, [hidden, memory], keep_graph=True)
+    return {
+        "reached": reached_parameters(decoder, last),
+        "flows": [False, False] if flows is None else [bool(gradient.any()) for gradient in flows],
+    }
+
+
+def run_training(
+    function: Function,
+    layers: Sequence[Arrays],
+    batches: Sequence[Arrays],
+    optimiser: str,
+    rate: float,
+    clip: float,
+) -> Found:
+    """function(model, batches, loss_of, optimiser, clip) for a small network with old gradients, in eval().
+
+    layers: [weight, bias] of two linear layers. batches: of [x, y]. optimiser: "SGD" or "Adam".
+    Returns {"losses": what came back, "kinds": of what type each entry is, "parameters": arrays in their
+    order, "modes": whether the network was in training mode at each loss}.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        model = small_network(layers).eval()
+    parameters = list(model.parameters())
+    for parameter in parameters:
+        parameter.grad = torch.ones_like(parameter)  # left over from something else
+    modes: list[bool] = []
+
+    def loss_of(network: Any, batch: Any) -> Any:
+        modes.append(network.training)
+        return squared_error(network, *batch)
+
+    stream = ((torch.tensor(x), torch.tensor(y)) for x, y in batches)
+    steps = getattr(torch.optim, optimiser)(parameters, lr=rate)
+    result = function(model, stream, loss_of, steps, clip)
+    entries = result if isinstance(result, list | tuple) else []
+    return {
+        "losses": result,
+        "kinds": sorted({type(entry).__name__ for entry in entries}),
+        "parameters": [as_array(parameter) for parameter in parameters],
+        "modes": modes,
+    }
+
+
+def small_network(layers: Sequence[Arrays]) -> Any:
+    """Two linear layers with tanh between them, of these [weight, bias]."""
+    import torch
+
+    modules: list[Any] = []
+    for weight, bias in layers:
+        linear = torch.nn.Linear(weight.shape[1], weight.shape[0])
+        linear.weight.data.copy_(torch.tensor(weight))
+        linear.bias.data.copy_(torch.tensor(bias))
+        modules += [linear, torch.nn.Tanh()]
+    return torch.nn.Sequential(*modules[:-1])
+
+
+def squared_error(network: Any, x: Any, y: Any) -> Any:
+    """The mean squared error of network(x) against y."""
+    return ((network(x) - y) ** 2).mean()

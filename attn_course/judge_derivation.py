@@ -1,4 +1,4 @@
-"""Judge a derivation against a claim: its start, its relation, its end, and a line between them.
+"""Judge a derivation against a claim: its start, every line after it, the relation it proves, its end.
 
 A chain arrives as lists of strings, from a process that is not trusted. Nothing in it becomes code.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from attn_course.answers import Caller, NotAttempted, NotYet
 from attn_course.answers.wording import listed
-from attn_course.derivation import as_data, turned_round
+from attn_course.derivation import VALUE, as_data, strange_symbol, turned_round
 from attn_course.proofs import trees
 from attn_course.proofs.compare_lines import FAILS, HOLDS, Comparer
 from attn_course.proofs.modular import Field
@@ -18,7 +18,8 @@ from attn_course.proofs.trees import Tree, Unreadable, shown_name
 from attn_course.register import Claim
 
 LINES = 60  # of one chain
-FOR_A_PERSON = "A person will look at it."
+HELPERS = 20  # symbols of the student's own, in one chain
+FOR_A_PERSON = "In a class, a person will look at it."
 
 
 @dataclass(frozen=True)
@@ -30,11 +31,9 @@ class ChainLine:
 
 
 def from_data(data: Any, name: str = "the chain") -> list[ChainLine]:
-    """The lines in `data`, read without trust."""
-    if not isinstance(data, list) or len(data) > LINES:
-        raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
+    """Return the lines in `data`, read without trust."""
     lines = []
-    for k, item in enumerate(data):
+    for k, item in enumerate(_rows(data, name, is_value=False)):
         try:
             relation, _, tokens = item
             lines.append(ChainLine(read_relation(relation), trees.read(tokens)))
@@ -45,13 +44,37 @@ def from_data(data: Any, name: str = "the chain") -> list[ChainLine]:
     return lines
 
 
+def helper_values(data: Any, name: str = "the chain") -> dict[str, Tree]:
+    """Return the values that `where` gives to symbols, read without trust."""
+    values = {}
+    for item in _rows(data, name, is_value=True):
+        try:
+            _, symbol, tokens = item
+            values[str(symbol)[: trees.NAME]] = trees.read(tokens)
+        except (Unreadable, TypeError, ValueError):
+            raise NotYet(f"a value in `where` of {name} cannot be read.") from None
+    return values
+
+
+def _rows(data, name, *, is_value):
+    """Return the rows of a chain that hold a value of `where`, or those that hold a line."""
+    if not isinstance(data, list) or len(data) > LINES + HELPERS:
+        raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
+    rows = [row for row in data if (isinstance(row, list) and row[:1] == [VALUE]) == is_value]
+    if len(rows) > (HELPERS if is_value else LINES):
+        raise NotYet(f"{name} should be a chain of at most {LINES} lines.")
+    return rows
+
+
 def judge_derivations(answers: Sequence[Caller], claims: Sequence[Claim]) -> None:
     """Raise NotYet unless each chain proves its claim; it tells what share of the chains does."""
-    read: list[list[ChainLine] | NotYet | None] = []
+    read: list[tuple[list[ChainLine], dict[str, Tree]] | NotYet | None] = []
     for answer, claim in zip(answers, claims, strict=True):
         try:
-            chain = _chain_of(answer, claim.name)
-            read.append(chain if len(chain) > 1 else None)
+            data = _data_of(answer)
+            lines = from_data(data, claim.name)
+            helpers = helper_values(data, claim.name)
+            read.append((lines, helpers) if len(lines) > 1 else None)
         except NotAttempted:
             read.append(None)
         except NotYet as error:
@@ -59,77 +82,79 @@ def judge_derivations(answers: Sequence[Caller], claims: Sequence[Claim]) -> Non
     if not any(read):
         raise NotAttempted
     field = Field.drawn()  # after the chains are there, so that no line can be made for it
-    faults = []
+    faults: list[NotYet] = []
     for chain, claim in zip(read, claims, strict=True):
         try:
             if chain is None:
                 raise NotYet(f"{claim.name} is still empty.")
             if isinstance(chain, NotYet):
                 raise chain
-            judge_chain(chain, claim, field)
+            judge_chain(*chain, claim, field)
         except NotYet as error:
-            faults.append(str(error))
+            faults.append(error)
     if not faults:
         return
     held = len(claims) - len(faults)
     verb = "holds" if held == 1 else "hold"
-    first, *others = faults
+    first, *others = map(str, faults)
     told = [f"{held} of {len(claims)} chains {verb}; {first}" if held else first]
     told += [other[0].upper() + other[1:] for other in others]
-    raise NotYet(" ".join(told), share=held / len(claims))
+    raise NotYet(
+        " ".join(told),
+        share=held / len(claims),
+        mistake=next((fault.mistake for fault in faults if fault.mistake), ""),
+        needs_person=any(fault.needs_person for fault in faults),
+    )
 
 
-def _chain_of(answer, name):
-    """The lines that the process of the answer sends; a refusal from there never asks for a person."""
+def _data_of(answer):
+    """Return the rows that the process of the answer sends; a refusal from there never asks for a person."""
     try:
-        data = answer.via(as_data)
+        return answer.run_driver(as_data)
     except NotYet as error:
         raise NotYet(str(error).replace(FOR_A_PERSON, "")) from None
-    return from_data(data, name)
 
 
-def judge_chain(chain: Sequence[ChainLine], claim: Claim, field: Field) -> None:
+def judge_chain(
+    chain: Sequence[ChainLine], helpers: dict[str, Tree], claim: Claim, field: Field
+) -> None:
     """Raise NotYet unless the chain proves the claim, line by line.
 
-    What is wrong for certain is said before what nobody can decide.
+    helpers: values of the student's own symbols. A line that is wrong for certain is named before one that
+    could not be decided.
     """
     if chain[0].tree != claim.first_line:
         raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
+    own = {str(symbol) for symbol in claim.symbols}
+    helpers = {name: value for name, value in helpers.items() if name not in own}
+    domain = claim.domain.with_helpers(helpers)
     try:
-        trees.limit_work(claim.domain.with_values(line.tree) for line in chain)
+        trees.limit_work(domain.with_values(line.tree) for line in chain)
     except Unreadable as error:
         raise NotYet(f"{claim.name} cannot be judged: {error}.") from None
-    comparer = Comparer(claim.domain, field)
+    comparer = Comparer(domain, field)
     proved, doubts = _judge_lines(chain, claim, comparer)
     doubts += _judge_end(chain[-1].tree, proved, claim, comparer)
-    ends = (chain[0].tree, chain[-1].tree)
-    if not claim.one_line and all(line.tree in ends for line in chain):
-        raise NotYet(
-            f"{claim.name} goes from its first line to its last in one step: show at least one line between "
-            "them. Lines that SymPy shows alike count as one."
-        )
     if doubts:
-        raise NotYet(doubts[0])
+        raise NotYet(doubts[0], needs_person=True)
 
 
 def _judge_lines(chain, claim, comparer):
     """The relation between the first line and the last, and a sentence on each step without a proof."""
     proved = EQUAL
     doubts = []
-    known = {str(symbol) for symbol in claim.symbols}
     for k, line in enumerate(chain[1:], 1):
         step = f"step {k} of {claim.name}"
-        strange = sorted(trees.names_in(line.tree) - known)
+        strange = strange_symbol(line.tree, claim, comparer.domain)
         if strange:
-            raise NotYet(
-                f"{step} uses {shown_name(strange[0])}, which this question does not have."
-            )
+            raise NotYet(f"{step} {strange}.")
         together = compose(proved, line.relation)
         if together is None:
             raise NotYet(turned_round(step, proved, line.relation))
         outcome = comparer.compare(chain[k - 1].tree, line.relation, line.tree)
         if outcome.state == FAILS:
-            raise NotYet(outcome.sentence(step))
+            slip = comparer.named_slip(line.tree, claim.slip_trees)
+            raise NotYet(outcome.sentence(step, slip), mistake=slip)
         if outcome.state != HOLDS:
             doubts.append(f"{outcome.sentence(step)} {FOR_A_PERSON}")
         proved = together
@@ -137,7 +162,7 @@ def _judge_lines(chain, claim, comparer):
 
 
 def _judge_end(end, proved, claim, comparer):
-    """A sentence where nobody can tell whether the last line is the one that is asked for."""
+    """Return a list with a sentence if it cannot be decided whether the last line is the one asked for."""
     if claim.only is not None:
         allowed = {str(symbol) for symbol in claim.only}
         extra = sorted(trees.names_in(end) - allowed)
@@ -151,7 +176,8 @@ def _judge_end(end, proved, claim, comparer):
         raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
     outcome = comparer.compare(claim.wanted, EQUAL, end)
     if outcome.state == FAILS:
-        raise NotYet(_other_end(end, proved, claim, comparer))
+        slip = comparer.named_slip(end, claim.slip_trees)
+        raise NotYet(_other_end(end, proved, claim, comparer, slip), mistake=slip)
     for form in claim.forms:
         if not form.holds(end):
             raise NotYet(f"every step of {claim.name} holds, but go on: {form.what} is asked for.")
@@ -161,12 +187,13 @@ def _judge_end(end, proved, claim, comparer):
     return [f"{what}: {outcome.doubt}. {FOR_A_PERSON}"]
 
 
-def _other_end(end, proved, claim, comparer):
-    """What to say of a last line that is not the one that is asked for."""
+def _other_end(end, proved, claim, comparer, slip):
+    """Return a sentence on a last line that is not the one that is asked for."""
     place, wanted, found = comparer.difference_at(claim.wanted, end)
     what, better = "not what is asked for", "is required"
     if proved != EQUAL:
         what, better = "not the best bound", "is a bound too"
     where = f"at {place} " if place else ""
+    cause = f" ({slip})" if slip else ""
     seen = f": {where}it is {found}, and {wanted} {better}" if wanted else ""
-    return f"every step of {claim.name} holds, but its last line is {what}{seen}."
+    return f"every step of {claim.name} holds, but its last line is {what}{seen}{cause}."

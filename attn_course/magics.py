@@ -1,4 +1,4 @@
-"""A notebook's cell as plain Python: what stands for IPython's magics."""
+"""A notebook's cell as plain Python, with other text in place of IPython's magics."""
 
 import ast
 import contextlib
@@ -8,10 +8,10 @@ import warnings
 from typing import NamedTuple
 
 FLAGS = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT  # as in a notebook
-TIMING_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
+PYTHON_MAGICS = ("%%time", "%%timeit", "%%capture", "%%prun")
 # A magic goes to the end of its line, and on where that is a backslash.
 MAGIC = r"(?:%%?[A-Za-z]|!)(?:.*\\\n)*.*$"
-# What stands for a magic. No two neighbours in a pattern eat the same letters, or a long cell of
+# The text in place of a magic. No two neighbours in a pattern eat the same letters, or a long cell of
 # blanks would take for ever.
 LINE_MAGICS = {
     re.compile(r"^([ \t]*)%time[ \t]+", re.M): "",
@@ -30,10 +30,13 @@ def read_python(source: str, name: str = "<cell>") -> tuple[str, ast.Module]:
         return source, _tree(source, name)
     text = source.lstrip()
     first, _, rest = text.partition("\n")
-    if first.startswith(TIMING_MAGICS):
-        return read_python(f"pass\n{rest}", name)
     if first.startswith("%%"):
-        return "", ast.Module([], [])
+        try:
+            return read_python(f"pass\n{rest}", name)
+        except (SyntaxError, ValueError):
+            if first.startswith(PYTHON_MAGICS):
+                raise
+            return "", ast.Module([], [])  # a shell, HTML or another language
     for pattern, word in LINE_MAGICS.items():
         source = pattern.sub(functools.partial(_instead, word), source)
     return source, _tree(source, name)
@@ -45,7 +48,7 @@ def _tree(source, name):
 
 
 def _instead(word: str, magic: re.Match) -> str:
-    """What stands for a magic: a word, on as many lines."""
+    """Return the text in place of a magic: a word, on as many lines."""
     num_breaks = magic[0].count("\n")
     return magic[1] + word + "\n" * num_breaks
 
@@ -60,7 +63,7 @@ class Parsed(NamedTuple):
 @functools.lru_cache(maxsize=4096)
 def parsed(source: str) -> Parsed | None:
     """Return what is in a cell, read once; None if it is not Python."""
-    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+    with contextlib.suppress(Exception):  # of the compiler, on the text of a stranger
         source, tree = read_python(source)
         return Parsed(source, list(map(_nodes, tree.body)))
     return None
@@ -68,12 +71,12 @@ def parsed(source: str) -> Parsed | None:
 
 def _nodes(statement):
     """Return a statement and every node below it but those that say how a name is meant."""
-    found = [statement]
-    for node in found:
+    nodes = [statement]
+    for node in nodes:
         for name in node._fields:
             part = getattr(node, name, None)
             if isinstance(part, list):
-                found += [item for item in part if isinstance(item, ast.AST)]
+                nodes += [item for item in part if isinstance(item, ast.AST)]
             elif isinstance(part, ast.AST) and name != "ctx":
-                found.append(part)
-    return found
+                nodes.append(part)
+    return nodes

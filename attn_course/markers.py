@@ -6,13 +6,14 @@ from attn_course.errors import UserError
 
 BEGIN = "# BEGIN SOLUTION"
 END = "# END SOLUTION"
+STUB = "your answer here"  # the message of the exception in an empty function
 EMPTY = "*Your answer to {}: replace this line.*"
 KEPT_AS_GIVEN = re.compile(r"self\.(\w+) = \1")  # tells nothing that the signature has not told
 SHORTEST = 15  # letters that a line of a solution has before it gives something away
 
 
 def cut_solutions(source: str) -> str:
-    """`source` with each solution region replaced by a line that says it is the student's turn."""
+    """Return `source` with an empty answer in place of each solution region."""
     kept: list[str] = []
     indent: str | None = None  # of the open region; None outside of any
     for line in source.splitlines():
@@ -34,18 +35,18 @@ def cut_solutions(source: str) -> str:
 
 
 def _stub(before: str, indent: str) -> str:
-    """What stands in for a region: an exception in a function body, a remark anywhere else."""
+    """Return the text in place of a region: an exception in a function body, a remark anywhere else."""
     try:
         compile(f"{before}\n{indent}raise NotImplementedError", "stub", "exec")
     except SyntaxError:
         return "# your steps here"
     if not indent:
         return "# your answer here"
-    return 'raise NotImplementedError("your answer here")'
+    return f'raise NotImplementedError("{STUB}")'
 
 
 def solution_lines(source: str) -> set[str]:
-    """The lines inside solution regions that are long enough to give something away."""
+    """Return the lines inside solution regions that are long enough to give something away."""
     lines = set()
     inside = False
     for line in map(str.strip, source.splitlines()):

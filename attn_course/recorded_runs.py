@@ -1,10 +1,10 @@
 """Recorded results: files in attn_course/runs, written by `python -m attn_course.runs`, read by notebooks."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
+from attn_course.atomic_file import write_atomically
 from attn_course.errors import UserError
 
 FOLDER = Path(__file__).parent / "runs"
@@ -12,7 +12,7 @@ LONGEST_LINE = 120  # of a list of texts; a list of numbers is always one line
 
 
 def read(name: str) -> dict[str, Any]:
-    """What attn_course/runs/NAME.json holds."""
+    """Return the content of attn_course/runs/NAME.json."""
     path = FOLDER / f"{name}.json"
     if not path.exists():
         raise UserError(f"there is no recorded run attn_course/runs/{path.name}.")
@@ -20,19 +20,17 @@ def read(name: str) -> dict[str, Any]:
 
 
 def read_json(path: Path) -> Any:
-    """What `write_json` wrote."""
+    """Return what `write_json` wrote."""
     return json.loads(path.read_text("utf-8"))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write plain data; a file beside it is written first and renamed, so that none is ever half written."""
-    aside = path.with_suffix(".tmp")
-    aside.write_text(_indented(value) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+    """Write plain data, one item on each line."""
+    write_atomically(path, _indented(value) + "\n")
 
 
 def _indented(value, margin="\n"):
-    """JSON with an item a line, but lists of numbers and short lists of texts on one."""
+    """Return JSON with one item on each line; lists of numbers and short lists of texts take one line."""
     inner = margin + " "
     if isinstance(value, dict) and value:
         items = [

@@ -1,7 +1,7 @@
 """Which questions there are: notebook, points, minutes, hints, judge."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -28,118 +28,36 @@ PARTS = {
         "08_pretrained_knowledge",
     ),
     "Translation": (
-        "09_translation",
-        "10_bleu_comparison",
+        "09_seq2seq",
+        "10_translation",
+        "11_bleu_comparison",
     ),
-    "Beyond the handouts": (
-        "11_position",
-        "12_fast_attention",
-        "13_induction",
-        "14_decoding",
+    "Further topics": (
+        "12_position",
+        "13_fast_attention",
+        "14_induction",
+        "15_decoding",
+        "16_gates_and_memory",
     ),
 }
 NOTEBOOKS = tuple(name for names in PARTS.values() for name in names)
-# Their points stand in a column of their own, never among the 100.
-BONUS: frozenset[str] = frozenset(PARTS["Beyond the handouts"])
+# Their points stand in a column of their own.
+BONUS: frozenset[str] = frozenset(PARTS["Further topics"])
+# The names in the given line of every chain: `derive` asks no other notebook for its claims.
+NAMES_IN_FIRST_LINES = {
+    "00_start_here": ("x",),
+    "01_copying": ("Z n s", "Z j s", "R s"),
+    "02_average_of_two": ("s_a", "s_i", "n s_a s_b s_i"),
+    "03_one_noisy_head": ("ell n s_a s_b s_i", "w", "d p_a", "d p_b"),
+    "04_two_heads": ("P n",),
+    "05_keys_queries_values": ("rho",),
+    "12_position": ("k_1 k_2 p_k p_q q_1 q_2 theta",),
+    "13_fast_attention": ("M_1 M_2 Z_1 Z_2", "C_0 Z_0 g s v"),
+    "14_induction": ("f_0 f_1 n_0 n_1 s",),
+    "16_gates_and_memory": ("C Z s_0", "C Z g s_0", "A R", "C_0 C_1 Z_0 Z_1", "F d eta k q r_k v"),
+}
 # Names of the notebooks that import torch; `attn build` writes it from their sources.
 TORCH_NOTEBOOKS = Path(__file__).with_name("torch_notebooks.txt")
-
-# The points of every part. Totals of questions, notebooks and the course are added up from these rows;
-# a new question gets a row of its own, and the other rows stay as they are.
-POINTS: dict[str, dict[str, float]] = {
-    # 00_start_here
-    "0.1": {"code": 0},
-    "0.2": {"derive": 0},
-    "0.3": {"written": 0},
-    # 01_copying
-    "1.1": {"derive": 0.5, "code": 1},
-    "1.2": {"derive": 1},
-    "1.3": {"code": 0.5},
-    "1.4": {"code": 1},
-    "1.5": {"code": 1},
-    "1.6": {"code": 0.5},
-    "1.7": {"written": 0.5},
-    # 02_average_of_two
-    "2.1": {"code": 0.5, "written": 1},
-    "2.2": {"code": 1.5},
-    "2.3": {"derive": 2.5},
-    "2.4": {"code": 0.5},
-    "2.5": {"code": 1},
-    # 03_one_noisy_head
-    "3.1": {"code": 1, "written": 1},
-    "3.2": {"derive": 1},
-    "3.3": {"code": 1},
-    "3.4": {"code": 1, "written": 1},
-    "3.5": {"derive": 0.5, "code": 1, "written": 0.5},
-    # 04_two_heads
-    "4.1": {"code": 1},
-    "4.2": {"code": 1},
-    "4.3": {"written": 1},
-    "4.4": {"code": 1},
-    "4.5": {"derive": 1},
-    # 05_keys_queries_values
-    "5.1": {"code": 2},
-    "5.2": {"written": 2},
-    "5.3": {"code": 3},
-    "5.4": {"derive": 1},
-    "5.5": {"code": 1},
-    # 06_transformer_attention
-    "6.1": {"code": 1},
-    "6.2": {"code": 1.5},
-    "6.3": {"code": 2.5},
-    "6.4": {"code": 1},
-    "6.5": {"code": 1.5},
-    "6.6": {"code": 4},
-    "6.7": {"code": 1, "written": 2},
-    "6.8": {"written": 1.5},
-    # 07_synthesizer
-    "7.1": {"code": 5},
-    "7.2": {"written": 3, "code": 1},
-    # 08_pretrained_knowledge
-    "8.1": {"code": 4},
-    "8.2": {"code": 4},
-    "8.3": {"written": 2},
-    "8.4": {"written": 2},
-    "8.5": {"written": 2},
-    # 09_translation
-    "9.1": {"code": 5},
-    "9.2": {"code": 2, "written": 1},
-    "9.3": {"written": 3},
-    "9.4": {"code": 3},
-    # 10_bleu_comparison
-    "10.1": {"code": 4},
-    "10.2": {"code": 4},
-    "10.3": {"written": 4},
-    # 11_position
-    "11.1": {"code": 1, "written": 1},
-    "11.2": {"code": 0.5},
-    "11.3": {"code": 1, "written": 1},
-    "11.4": {"code": 0.5},
-    "11.5": {"derive": 1, "code": 1},
-    "11.6": {"code": 1, "written": 1},
-    "11.7": {"code": 1},
-    # 12_fast_attention
-    "12.1": {"derive": 1, "code": 2},
-    "12.2": {"code": 2},
-    "12.3": {"derive": 1, "code": 2},
-    "12.4": {"code": 2},
-    # 13_induction
-    "13.1": {"code": 1},
-    "13.2": {"code": 2},
-    "13.3": {"derive": 1, "code": 1},
-    "13.4": {"written": 1},
-    "13.5": {"code": 1},
-    "13.6": {"code": 1},
-    "13.7": {"code": 1, "written": 1},
-    # 14_decoding
-    "14.1": {"code": 1},
-    "14.2": {"code": 1},
-    "14.3": {"code": 1},
-    "14.4": {"code": 2},
-    "14.5": {"code": 2},
-    "14.6": {"code": 1},
-    "14.7": {"code": 1, "written": 1},
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +67,7 @@ class Claim:
     start: the given line. goal: any expression equal to the last line, which is never shown.
     symbols: all that a line may use. where: values and ranges, as in `derive`.
     relation: between the first line and the last. only: the symbols that may be left in the last line.
-    forms: what else the last line should look like. one_line: whether the last line may follow the first.
+    forms: what else the last line should look like. slips: {sentence: what a line is if this slip was made}.
     """
 
     name: str
@@ -160,7 +78,7 @@ class Claim:
     relation: str = "="
     only: tuple | None = None
     forms: "tuple[Form, ...]" = ()
-    one_line: bool = False
+    slips: dict = field(default_factory=dict)
 
     @cached_property
     def domain(self) -> "Domain":
@@ -180,6 +98,12 @@ class Claim:
         from attn_course.proofs.trees import tree_of
 
         return tree_of(self.goal)
+
+    @cached_property
+    def slip_trees(self) -> "dict[str, Tree]":
+        from attn_course.proofs.trees import tree_of
+
+        return {sentence: tree_of(expression) for sentence, expression in self.slips.items()}
 
 
 Claims = tuple[Claim, ...]
@@ -212,7 +136,7 @@ class Part:
     kind: str
     answers: tuple[str, ...] = ()  # the names the judge is given, in order
     judge: Callable[..., str] | None = None  # judge(rng, *answers) -> what was measured, or NotYet
-    points: float = 0.0  # from POINTS
+    points: float = field(kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -263,22 +187,8 @@ def notebook_numbered(number: str) -> str | None:
 def questions_of(notebook: str) -> tuple[Question, ...]:
     """The questions of one notebook, in order."""
     module = import_module(f"{__package__}.questions.{notebook[3:]}")
-    return tuple(_with_points(question) for question in module.QUESTIONS)
-
-
-def _with_points(question: Question) -> Question:
-    """The question with the points that stand in POINTS for each of its parts."""
-    row = POINTS.get(question.id, {})
-    kinds = [part.kind for part in question.parts]
-    if sorted(row) != sorted(kinds):
-        from attn_course.errors import UserError
-
-        raise UserError(
-            f"question {question.id} has the parts {', '.join(kinds)}; "
-            "give each its points in POINTS of attn_course/register.py."
-        )
-    parts = tuple(replace(part, points=row[part.kind]) for part in question.parts)
-    return replace(question, parts=parts)
+    questions: tuple[Question, ...] = module.QUESTIONS
+    return questions
 
 
 def points_of(notebook: str) -> float:
@@ -287,13 +197,32 @@ def points_of(notebook: str) -> float:
 
 
 def is_bonus(notebook: str) -> bool:
-    """Whether a notebook lies beyond the course's 100 points."""
+    """Return True if a notebook gives bonus points."""
     return notebook in BONUS
 
 
 def needs_torch(notebook: str) -> bool:
     """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
     return notebook in TORCH_NOTEBOOKS.read_text("utf-8").split()
+
+
+def claims_of(question: Question) -> list[Claim]:
+    """Return what the chains of a question have to show."""
+    parts = [part for part in question.parts if part.kind == "derive"]
+    return [claim for part in parts for claim in part.judge.claims()]  # type: ignore[union-attr]
+
+
+def claim_from(first_line: "Tree") -> tuple[Question, Claim] | None:
+    """Return the claim whose chain starts with this line, and its question; None if there is none."""
+    from attn_course.proofs.trees import names_in
+
+    names = " ".join(sorted(names_in(first_line)))
+    for notebook, starts in NAMES_IN_FIRST_LINES.items():
+        for question in questions_of(notebook) if names in starts else ():
+            for claim in claims_of(question):
+                if claim.first_line == first_line:
+                    return question, claim
+    return None
 
 
 def find(question_id: str) -> Question:

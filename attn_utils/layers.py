@@ -245,6 +245,19 @@ class DotAttention(Slot):
         return attend(queries, memory, memory, mask=mask[:, None])
 
 
+class BilinearAttention(Slot):
+    """Scores q . W k / sqrt(D): a learnt matrix (D, D) says which keys suit which queries."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.key = nn.Linear(width, width, bias=False)
+        _keep_variance(self)
+
+    def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S)."""
+        return attend(queries, self.key(memory), memory, mask=mask[:, None])
+
+
 class AdditiveAttention(Slot):
     """Scores v . tanh(W q + U k): a small network looks at each pair of query and key."""
 
@@ -256,7 +269,10 @@ class AdditiveAttention(Slot):
         _keep_variance(self)
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
-        """Context (B, T, D) and weights (B, T, S); needs B * T * S * D numbers of memory."""
+        """queries (B, T, D), memory (B, S, D), mask (B, S) -> context (B, T, D), weights (B, T, S).
+
+        The pairs of queries and keys need B * T * S * D numbers.
+        """
         q = self.query(queries)[:, :, None]  # (B, T, 1, D)
         k = self.key(memory)[:, None]  # (B, 1, S, D)
         pairs = (q + k).tanh()  # (B, T, S, D)
@@ -299,6 +315,7 @@ SLOTS: dict[str, type[Slot]] = {
     "none": NoAttention,
     "mean": MeanAttention,
     "dot": DotAttention,
+    "bilinear": BilinearAttention,
     "additive": AdditiveAttention,
     "multihead": MultiHeadAttention,
 }

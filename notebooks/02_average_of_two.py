@@ -21,6 +21,7 @@ if find_spec("attn_course") is None:
         "This notebook needs the attention course, which is not installed here. Download the whole course, "
         "run `make lab` in its folder, and open this notebook there."
     )
+from attn_course import progress, solution
 
 # %%
 import math
@@ -213,8 +214,8 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
 # on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (that of $b$ is found in the same way) and the
 # score $s_i$ of any other key; then **find** $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax.
-# **Form:** three derivations, `score_a`, `score_i` and `two_tied`; the first lines and the values of the symbols (`where`) are
-# given.
+# **Form:** three derivations, `score_a`, `score_i` and `two_tied`. The first lines and the values of the symbols are given:
+# `query` says what the scores are, `orthonormal` what the products are, and `where=query | orthonormal` joins both.
 
 # %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
@@ -360,7 +361,22 @@ with np.errstate(all="ignore"):
 # 3. When is the average of two exact?
 # 4. Two of ten keys are tied at height 10. If all scores are divided by $\sqrt{64}$, is the output still close to the average?
 # 5. Which two numbers must be small for $c \approx v_{ab}$, and which of them becomes smaller when $t$ grows?
+
+# %% [markdown]
+# <details><summary>Short answers to these questions</summary>
 #
+# 1. None: every score changes by the same number. 2. It looks at the weights, and they decide for all values at once. 3. In a tie, if
+# there are no other keys or if the mean of the other values is the average itself. 4. No: the height becomes ten eighths, which leaves more than
+# half of the weight on the other eight keys. 5. The difference of the two tied scores, and the leftover; a larger $t$
+# makes the leftover smaller.
+#
+# </details>
+
+# %% [markdown]
 # **Next:** [03, one noisy head](03_one_noisy_head.ipynb), adds noise to the keys and asks whether the average survives.
 #
-# **References.** Vaswani et al. (2017), scaled scores; Nadaraya (1964); Watson (1964).
+# **References.** Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), scaled scores; Nadaraya (1964),
+# [doi:10.1137/1109020](https://doi.org/10.1137/1109020), weighted averages by distance.
+
+# %% tags=["nbval-ignore-output"]
+progress()  # how far you are, and what is next

@@ -21,6 +21,7 @@ if find_spec("attn_course") is None:
         "This notebook needs the attention course, which is not installed here. Download the whole course, "
         "run `make lab` in its folder, and open this notebook there."
     )
+from attn_course import progress, solution
 
 # %%
 import numpy as np
@@ -278,8 +279,8 @@ if check("5.4", error_2, error_1):
 #
 # *code · 1 point · 9 min*
 #
-# In 5.3 you know both outputs before you choose $V$, and for almost any weights there is a $V$ that produces them: keys and
-# queries are hardly needed. In this question the contents are not known in advance.
+# In 5.3 you know both outputs before you choose $V$, and a suitable $V$ gives them for nearly all $K$ and $Q$. Here the contents
+# are not known in advance.
 #
 # **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, where $y$ and $z$ are any vectors of a subspace orthogonal to the
 # $u$'s; the columns of the array `content` are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
@@ -378,9 +379,22 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # 3. Which product of matrices decides the scores, and can different pairs $K, Q$ have the same product?
 # 4. Why must the differences of the scores grow with $\rho$ in 5.3?
 # 5. Which of $K$, $Q$, $V$ may respond to the contents in 5.5, and which must not?
+
+# %% [markdown]
+# <details><summary>Short answers to these questions</summary>
 #
+# 1. A mixture holds as much of $u_b$ as of $u_c$ and $u_d$ together, since $x_1$ and $x_3$ do. 2. It gives $u\,|v|^2$, and zero.
+# 3. $Q^\top K$; yes, many pairs have the same product. 4. The distance from the target is $\rho$ times a weight that is left over, and only
+# a growing difference makes this product small. 5. Only $V$; $K$ and $Q$ must send every content to zero.
+#
+# </details>
+
+# %% [markdown]
 # **Next:** [06, attention in a transformer](06_transformer_attention.ipynb), does all of this in PyTorch, with batches, several
 # heads and masks.
 #
-# **References.** Vaswani et al. (2017), self-attention; Elhage et al. (2021), where a head looks and
-# what it moves, as two circuits.
+# **References.** Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), self-attention; Elhage et al. (2021),
+# [A mathematical framework](https://transformer-circuits.pub/2021/framework/index.html), where a head looks and what it moves.
+
+# %% tags=["nbval-ignore-output"]
+progress()  # how far you are, and what is next

@@ -4,7 +4,7 @@
 #
 # > Remove keys and queries, let each token compute its own row of weights, and find out what is lost.
 #
-# *78 min, 2 questions, 9 points, needs 06; a pause is marked in the middle*
+# *78 min, 2 questions, 8 points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -21,6 +21,7 @@ if find_spec("attn_course") is None:
         "This notebook needs the attention course, which is not installed here. Download the whole course, "
         "run `make lab` in its folder, and open this notebook there."
     )
+from attn_course import progress, solution
 
 # %%
 import torch
@@ -75,11 +76,11 @@ plots.head_maps(synthesizer.weights(x)[0].detach(), mask=past, **axis)
 #
 # ### 7.1 Attention that compares nothing
 #
-# *code · 5 points · 15 min*
+# *code · 4.5 points · 15 min*
 #
 # **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class
-# below. The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. As
-# in 6.6, the gradient with respect to a later token must be exactly 0, however large its score is.
+# below. The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. It calls
+# one layer several times, with up to `max_length` tokens. As in 6.6, the gradient with respect to a later token must be exactly 0, however large its score is.
 #
 # *Predict* two shapes, with the batch in front: that of the hidden features of all heads, and that of the scores.
 # The text below the check answers.
@@ -196,7 +197,7 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 #
 # ### 7.2 What it cannot do
 #
-# *written + code · 4 points · 20 min*
+# *written + code · 3.5 points · 20 min*
 #
 # **Given** one layer, a linear map on the last token's output, and two tasks. **OR:** two tokens, each 0 or 1, then a
 # fixed third; report whether at least one is 1. **Recall:** three tokens, each a key with its value, in random order,
@@ -315,7 +316,20 @@ except ValueError as error:
 # **Without notes:** What do the columns of $W_B^{(i)}$ stand for? Why does the task of the marked token prove
 # nothing? Why do more heads help at recall and not at OR? When is a synthesizer the larger layer?
 #
+# <details><summary>Short answers</summary>
+#
+# 1. Positions: column $s$ gives the score of whatever token stands at position $s$.
+# 2. Its values can be zero for all tokens but the marked one, so the weights need not find it.
+# 3. At recall each head can serve one key. At OR a sum of any number of heads is still a sum of functions of one token
+#    each.
+# 4. If $L > D$: its $(D + 1) L$ numbers replace a projection of $D (D + 1)$.
+#
+# </details>
+#
 # **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), asks where a language model's facts come
 # from.
 #
-# **Reference:** Tay et al. (2021), *Synthesizer*.
+# **Reference:** [Tay et al. (2021)](https://arxiv.org/abs/2005.00743), the synthesizer.
+
+# %% tags=["nbval-ignore-output"]
+progress()  # how far you are, and what is next

@@ -3,7 +3,7 @@
 #
 # > How a notebook of this course works: read, predict, answer, check.
 #
-# *20 min, needs nothing*
+# *25 min, needs nothing*
 #
 # After this notebook you can
 #
@@ -22,7 +22,7 @@
 import numpy as np
 import sympy as sp
 
-from attn_course import check, derive, hint, plots
+from attn_course import check, derive, hint, plots, progress, solution
 from attn_course.translation.sentence_maps import recorded_map
 from attn_utils import attend
 
@@ -44,7 +44,7 @@ plots.attention_map(found.weights, found.english, found.german, title="who looks
 # %% [markdown]
 # An English word with a clear counterpart (*hat*) has one dark cell; the attention of the first word and of the full stop is
 # spread over several cells. Nobody told the model which words belong together: it learnt this in training. In
-# [09](09_translation.ipynb) a model translates with attention that you wrote.
+# [09](09_seq2seq.ipynb) a model translates with attention that you wrote.
 #
 # *Attention* is a look-up that returns a blend instead of a single entry. A **query** is compared with several **keys**.
 # Each comparison gives a **score**, the inner product of the two. The scores are turned into **weights**, positive numbers
@@ -139,10 +139,23 @@ check("0.1", lambda values: 1 / 0)
 hint("0.1")
 
 # %% [markdown]
+# Once an answer is correct, `solution` shows the reference beside your own answer, with the lines that differ marked. Before
+# that it tells you how many hints are left, and how to see the solution all the same.
+
+# %% tags=["spoiler", "nbval-ignore-output"]
+solution("0.1")
+
+# %% [markdown]
+# `progress` shows how far you are in every notebook, and which question is next. Each notebook ends with it.
+
+# %% tags=["nbval-ignore-output"]
+progress()
+
+# %% [markdown]
 # ### 0.2
 #
 # **Given** $\frac{1}{1+x} + \frac{1}{1-x}$ for $0 < x < 1$. **Write** it as one fraction in which $x$ occurs once. **Form:**
-# `derive(...)` with one `(expression, reason)` for each line, in SymPy, and at least one line between the first and the last.
+# `derive(...)` with one `(expression, reason)` for each line, in SymPy, and as many lines as you like.
 # The first line is given, and `where={x: (0, 1)}` says that $x$ lies between 0 and 1. Put formulas in a reason between dollar
 # signs, as in `"divide by $1 + x$"`.
 #
@@ -167,10 +180,43 @@ one_fraction
 check("0.2", one_fraction)
 
 # %% [markdown]
-# And this is what a false step looks like: the derivation is shown as you wrote it, with the wrong line in a box.
+# And this is what a false step looks like: the wrong line stands in a box. (SymPy may order the terms of a line differently
+# from the way you typed them.)
 
 # %%
 derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where={x: (0, 1)})
+
+# %% [markdown]
+# ### How to write it in SymPy
+#
+# | on paper | in SymPy |
+# |---|---|
+# | $x^2$, $\sqrt x$, $e^x$, $\log x$ | `x**2`, `sp.sqrt(x)`, `sp.exp(x)`, `sp.log(x)` |
+# | $\frac13$ | `sp.Rational(1, 3)`; Python would round `1 / 3` |
+# | a whole number $n \ge 1$ | `n = sp.Symbol("n", integer=True, positive=True)` |
+# | numbers $a_1, a_2, \dots$ | `a = sp.IndexedBase("a")`, then `a[k]` |
+# | $\sum_{k=1}^n e^{a_k}$ | `sp.Sum(sp.exp(a[k]), (k, 1, n))` |
+#
+# A line may also be *tied* to the line before it by `>`, `>=`, `<` or `<=`: write `(">", expression, reason)`. And `where` says
+# what a letter stands for: below, `where={T: powers}` says that $T$ is the sum of all $e^{a_k}$. A letter of your own is allowed
+# wherever `where` gives it a value.
+
+# %%
+k, n = sp.symbols("k n", integer=True, positive=True)
+a, T = sp.IndexedBase("a"), sp.Symbol("T", positive=True)
+powers = sp.Sum(sp.exp(a[k]), (k, 1, n))
+
+derive(
+    (sp.Sum(sp.exp(a[k]) + 1, (k, 1, n)), "what is given"),
+    (powers + n, "two sums; the second one has $n$ terms, and each of them is 1"),
+    (T + n, "$T$ is the first sum"),
+    (">", n, "$T$ is above 0, because an exponential is"),
+    where={T: powers},
+)
+
+# %% [markdown]
+# Read the chain from top to bottom: the first line equals the second and the third, and the third is greater than the last. So
+# the first line is greater than the last, and this is what the sentence below the chain says.
 
 # %% [markdown]
 # ### 0.3
@@ -206,4 +252,9 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # [01, copying](01_copying.ipynb), asks when attention returns one value unchanged. Work through the notebooks in the order
 # of their numbers: [02](02_average_of_two.ipynb), [03](03_one_noisy_head.ipynb), [04](04_two_heads.ipynb) and
 # [05](05_keys_queries_values.ipynb) need no PyTorch. From [06](06_transformer_attention.ipynb) on you need PyTorch. In
-# [09](09_translation.ipynb) your attention translates German; a GPU makes it faster, but is not required.
+# [09](09_seq2seq.ipynb) your attention translates German; a GPU makes it faster, but is not required.
+
+# %% [markdown]
+# **If you have 90 minutes** and want one result: after this notebook, go through 01 and answer only the code of 1.1, then 1.3,
+# 1.4 and 1.7. Drag the query in each coloured plane on the way. You will then be able to write a query that copies any value you
+# choose, and to say why it does.

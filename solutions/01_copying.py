@@ -42,7 +42,7 @@ for word, german, weight in found.strongest():
 #
 # <!-- notation -->
 #
-# The first eight rows are known from 00; the last four are new and are explained again at their first use.
+# The new letters are explained again at their first use.
 #
 # ## The definition
 #
@@ -87,7 +87,8 @@ plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins
 # **Given** scores $s_1, \dots, s_n$, the sum $Z = \sum_h e^{s_h}$, and the weights $\alpha_i = e^{s_i}/Z$. **Prove** that the
 # weights are a distribution: their sum is 1, and each is above 0. **Form:** two derivations. `sum_of_weights` goes from
 # $\sum_i \alpha_i$ to 1. `one_weight` goes from $\alpha_j$ to 0. A line `(">", expression, reason)` says that the line before
-# it is greater than this expression; one such line is enough here. In code, $s_i$ is `s[i]`.
+# it is greater than this expression; one such line is enough here. In code, $s_i$ is `s[i]`, and `where={Z: all_powers}` says
+# that $Z$ is the sum of all exponentials.
 
 # %% answer="1.1 derive"
 s = sp.IndexedBase("s")
@@ -148,6 +149,7 @@ check("1.1", attention_weights)
 # $R$ is at least $e^{s-\Delta}$. No rival contributes more, so $R$ is at most $(n-1)\,e^{s-\Delta}$. **Find** the best lower
 # bound and the best upper bound on the weight of key $j$ that contain only $\Delta$ and $n$. **Form:** two derivations,
 # `at_least` and `at_most`, each from the definition, with a line `(">=", expression, reason)` or `("<=", expression, reason)`.
+# The range of $R$ stands in `where`.
 
 # %% answer="1.2"
 s, gap, R = sp.symbols("s gap R", positive=True)
@@ -197,7 +199,7 @@ plots.curves(gaps, series, **label)
 # %% [markdown]
 # ### 1.3
 #
-# **Given** the scores of all keys and an index $j$. **Decide** whether attention returns almost exactly $v_j$, that is,
+# **Given** the scores of one or more keys and an index $j$. **Decide** whether attention returns almost exactly $v_j$, that is,
 # whether the weight of key $j$ is almost 1. **Form:** `copies(scores, j)`, returning `True` or `False`. In the cases that the
 # check tries, this weight is either at most 0.8 or at least 0.9999, so the exact threshold does not matter.
 #
@@ -287,8 +289,8 @@ plots.explore(draw, angle=(0, 180, 60), length=(0.2, 4.0, 3.0))
 #
 # ### 1.5
 #
-# **Given** $n \ge 2$ items, where every other score is at least `gap` below $s_j$ and no value is further than `diameter`
-# from $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: the distance never exceeds it, and some scores and values
+# **Given** $n \ge 2$ items, where every other score is at least `gap` below $s_j$, and every value lies within the distance
+# `diameter` of $v_j$. **Find** the tight bound on $\lVert c - v_j \rVert$: the distance never exceeds it, and some scores and values
 # reach it. **Form:** `copy_error_bound(gap, n, diameter)`, returning a number.
 
 
@@ -308,8 +310,8 @@ check("1.5", copy_error_bound)
 # ### 1.6
 #
 # **Given** $n \ge 2$ orthonormal keys in $d$ dimensions (at right angles, each of length one), scores *divided by*
-# $\sqrt d$, and the query $q = t\,k_j$. **Find** the smallest $t$ for which at most a share $\varepsilon < \frac{n-1}{n}$ of
-# the weight stays on the other keys. **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
+# $\sqrt d$, and the query $q = t\,k_j$. **Find** the smallest $t$ for which at most the share $\varepsilon$ of the weight
+# stays on the other keys together. (With $t = 0$ their share is $\frac{n-1}{n}$, and $\varepsilon$ is smaller.) **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
 #
 # *Predict* for $\varepsilon = 0.01$: if there are 10,000 keys instead of 100, must $t$ be 100 times as large, 10 times, or
 # less than twice? The cell after the check prints the answer.
@@ -362,9 +364,9 @@ if check("1.6", copy_sharpness):
 # %% [markdown]
 # ## Common mistakes
 #
-# Each of the first six lines that the cell prints names a condition that is often taken for the condition for copying. The
-# number in the line is the weight of a key that satisfies this condition; it is well below 1, so the value is not copied. The
-# two lines after them show that all scores may be positive, or all negative, when a value is copied.
+# People often believe that one of the first six conditions printed below is enough for copying. The number beside each
+# condition is the weight of a key that satisfies it: the weight is well below 1, so the value is not copied. The next two lines
+# show that all scores may be positive, or all negative, when a value is copied.
 #
 # The last line but one is about another mistake: "a weight can be exactly 0 or 1". By 1.1 this is false for two keys or
 # more; a weight printed as 0 or 1 has been rounded. The last line shows where `np.exp` overflows.
@@ -402,8 +404,18 @@ with np.errstate(over="ignore"):
 # 3. How much larger must the lead of a key be when the number of its rivals is squared?
 # 4. Can the output equal $v_j$ although $\alpha_j$ is almost zero?
 # 5. What must be true of $k_j$ so that *some* query copies $v_j$?
+
+# %% [markdown]
+# <details><summary>Short answers to these questions</summary>
 #
+# 1. Every exponential is multiplied by the same factor, which cancels. 2. The scores $(3, 1)$: their difference is 2, and that
+# of the others is 1. 3. By $\log m$ for $m$ rivals, since $\log m^2 = 2 \log m$.
+# 4. Yes, if $v_j$ is a mixture of the other values. 5. It must lie outside the convex hull of the other keys.
+#
+# </details>
+
+# %% [markdown]
 # **Next:** [02, the average of two](02_average_of_two.ipynb), asks one query to look at two things at once.
 #
-# **References.** Bahdanau, Cho and Bengio (2015), the first attention of this kind; Vaswani et al. (2017), the
-# division by $\sqrt d$.
+# **References.** Bahdanau, Cho and Bengio (2015), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473), the first attention of this
+# kind; Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), the division by $\sqrt d$.

@@ -65,9 +65,9 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise with a very small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. With every key at its mean, at
-# most 1% of the weight may be misplaced, compared with one half each; with noise that changes scores by about 0.001, at most
-# 2% in 95% of the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise
+# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. With every key at its mean, the
+# weights may differ from one half on $a$ and on $b$ by 2% in all; with noise that changes scores by about 0.001, by 4% in 95% of
+# the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise
 # do to the scores, and how small must $\nu$ be?
 
 
@@ -134,7 +134,7 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 #
 # Now take the second kind of noise with $\nu \to 0$: $k_a = \ell\,\mu_a$, and every other key is *equal* to its mean.
 # **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others. The key $k_a$ is $\ell$ times
-# its mean, so its own score is $\ell s_a$. **Find** (i) the weight $w$ of $a$ as a function of $t$, $n$ and $\ell$; (ii) its
+# its mean, so the key scores $\ell s_a$; $s_a$ is the score on its mean. **Find** (i) the weight $w$ of $a$ as a function of $t$, $n$ and $\ell$; (ii) its
 # log-odds $\log\frac{w}{1-w}$, as a straight line in $\ell$. **Form:** two derivations, `weight_of_a` and `log_odds`; the first
 # lines are given.
 #
@@ -212,7 +212,9 @@ if check("3.3", weight_cdf):
         law = np.ravel([weight_cdf(w, height, count) for w in points])
         distance = np.abs(law - (drawn[:, None] <= points).mean(0)).max()
         print(f"t = {height:g}, n = {count}: yours and 20,000 draws differ by {distance:.4f}")
-    print("by chance they differ by up to 0.0138 in 99.9% of such comparisons")
+    print(
+        "if the formula is right, chance alone makes them differ by more than 0.0138 once in 1,000 times"
+    )
     halves = [round(float(np.ravel(weight_cdf(0.5, t, 2))[0]), 6) for t in (0.5, 5.0, 50.0)]
     print(f"weight_cdf(0.5, t, 2) at t = 0.5, 5, 50: {halves}")
 
@@ -444,7 +446,17 @@ print(f"5. the average in {np.mean(signs > 0.4):.3f} of the draws, those with a 
 #
 # **Without notes:** What happens to a tie between noisy keys when the query grows? At which $t$ does the density change its
 # shape? When is "right on average" not enough?
+
+# %% [markdown]
+# <details><summary>Short answers to these questions</summary>
 #
+# A longer query breaks the tie more clearly: one of the two keys wins. At $t = 2$ the density changes from one hill to two. When a
+# single draw matters: the mean over draws is the average, and hardly any draw is near it.
+#
+# </details>
+
+# %% [markdown]
 # **Next:** [04](04_two_heads.ipynb) uses two queries instead of one.
 #
-# **References.** Aitchison and Shen (1980); Henry et al. (2020).
+# **References.** Aitchison and Shen (1980), [doi:10.1093/biomet/67.2.261](https://doi.org/10.1093/biomet/67.2.261), the
+# logit-normal law; Henry et al. (2020), [arXiv:2010.04245](https://arxiv.org/abs/2010.04245), keys of length one.

@@ -65,8 +65,8 @@ plots.head_maps(synthesizer.weights(x)[0].detach(), mask=past, **axis)
 # ### 7.1
 #
 # **Given** equation (1) and your layer of 06. **Build** a causal synthesizer with $H$ heads. **Form:** the class
-# below. The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. As
-# in 6.6, the gradient with respect to a later token must be exactly 0, however large its score is.
+# below. The check copies parameters into `A`, `B`, `b2`, `value` and `out`, and compares outputs and gradients. It calls
+# one layer several times, with up to `max_length` tokens. As in 6.6, the gradient with respect to a later token must be exactly 0, however large its score is.
 #
 # *Predict* two shapes, with the batch in front: that of the hidden features of all heads, and that of the scores.
 # The text below the check answers.
@@ -247,9 +247,9 @@ plots.curves(range(200), curves, **axis, title="recall of three keys")
 # for each key.
 
 # %% [markdown] rubric="7.2"
-# **Rubric (3 points).** 1 row $t$ of the weights depends on $x_t$ (and positions) alone, so with the last token fixed the
+# **Rubric (2½ points).** 1 row $t$ of the weights depends on $x_t$ (and positions) alone, so with the last token fixed the
 # output is a sum of contributions of single tokens · 1 the second difference of a sum is 0, that of OR is −1, hence 1/4;
-# any number of heads, because a sum of sums is a sum · 1 a construction or clear argument for keys and queries. Half of
+# any number of heads, because a sum of sums is a sum · ½ a construction or clear argument for keys and queries. Half of
 # the first point for "it inspects no relations". No point for "it convolves", nor for the marked token (see above).
 
 # %% [markdown] only="solution"
@@ -371,7 +371,17 @@ except ValueError as error:
 # **Without notes:** What do the columns of $W_B^{(i)}$ stand for? Why does the task of the marked token prove
 # nothing? Why do more heads help at recall and not at OR? When is a synthesizer the larger layer?
 #
+# <details><summary>Short answers</summary>
+#
+# 1. Positions: column $s$ gives the score of whatever token stands at position $s$.
+# 2. Its values can be zero for all tokens but the marked one, so the weights need not find it.
+# 3. At recall each head can serve one key. At OR a sum of any number of heads is still a sum of functions of one token
+#    each.
+# 4. If $L > D$: its $(D + 1) L$ numbers replace a projection of $D (D + 1)$.
+#
+# </details>
+#
 # **Next:** [08, pretrained knowledge](08_pretrained_knowledge.ipynb), asks where a language model's facts come
 # from.
 #
-# **Reference:** Tay et al. (2021), *Synthesizer*.
+# **Reference:** [Tay et al. (2021)](https://arxiv.org/abs/2005.00743), the synthesizer.

@@ -12,7 +12,8 @@ from course import ROOT, bank
 
 from attn_course import register
 from attn_course.derivation import Derivation
-from attn_course.grading.record import PartRecord, Record, State
+from attn_course.verdict import State
+from attn_grader.record import PartRecord, Record
 
 BROKEN = {
     "a syntax error": "def {0}(:",

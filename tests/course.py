@@ -28,9 +28,10 @@ SHORTER = {
         "knowledge.Lab(seed=0, **options)",
         "knowledge.Lab(knowledge.Preset(pretrain_steps=20), seed=0, **options)",
     ),
-    "09_translation": ('PRESET = "default"', 'PRESET = "tiny"'),
-    "10_bleu_comparison": ('PRESET = "default"', 'PRESET = "tiny"'),
-    "11_position": (
+    "09_seq2seq": ("STEPS, BY_HEART = 340, 150", "STEPS, BY_HEART = 4, 4"),
+    "10_translation": ('PRESET = "default"', 'PRESET = "tiny"'),
+    "11_bleu_comparison": ('PRESET = "default"', 'PRESET = "tiny"'),
+    "12_position": (
         "delayed_copy.train(way)",
         "delayed_copy.train(way, setting=delayed_copy.Setting(steps=3))",
     ),

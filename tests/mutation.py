@@ -32,7 +32,7 @@ TABLE = {  # modules: their tests
         "tests/test_questions.py",
     ],
     "attn_course/proofs/*.py": ["tests/test_derivation.py"],
-    "attn_course/grading/*.py": ["tests/test_grading_*.py"],
+    "attn_grader/*.py": ["tests/test_attn_grader_*.py"],
 }
 PAIRS = [
     (ast.Eq, ast.NotEq),
@@ -119,7 +119,7 @@ def tests_of(path):
     if "/questions/" in path:
         ids = [question.id for question, part in JUDGED if part.judge.__module__.endswith(stem)]
         return [*tests, "-k", " or ".join([*ids, "notebook"])] if ids else tests
-    if "/grading/" in path:
+    if path.startswith("attn_grader/"):
         imports = re.compile(rf"^(from|import) .*\b{stem}\b", re.M)
         own = [test for test in tests if imports.search((ROOT / test).read_text("utf-8"))]
         return own or tests

@@ -1,7 +1,9 @@
-"""Starts cells in a sandboxed fork server, for tests to put questions to, or the command in each tier."""
+"""Starts cells in a sandboxed child, for tests to put questions to, or the command in each tier."""
 
+import contextlib
 import csv
 import json
+import socket
 import subprocess
 import sys
 import textwrap
@@ -10,13 +12,14 @@ from pathlib import Path
 import pytest
 from course import ROOT
 
-from attn_course.grading.sandbox import tiers
-from attn_course.grading.sandbox.fork_server import ForkServer, Limits
-from attn_course.grading.sandbox.session import Session
+from attn_grader import workers
+from attn_grader.sandbox import Limits, policy
+from attn_grader.sandbox.session import Session
+from attn_grader.sandbox.warm import WarmProcess
 
-MISSING = tiers.missing_mechanisms()
+MISSING = policy.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
-HERE = [tier.name for tier in tiers.SANDBOXES if tiers.works(tier)]
+HERE = [tier.name for tier in policy.SANDBOXES if policy.works(tier)]
 TIERS = HERE or [pytest.param("", marks=needs_sandbox)]
 LIKE = {"namespaces": "", "landlock": "docker"}  # a machine whose best tier this is
 SMALL = Limits(cell=10.0, total=60.0, memory=128 << 20)
@@ -50,20 +53,46 @@ def tier(request):
     return request.param
 
 
+@contextlib.contextmanager
+def warm_process(*preload, tier):
+    """A warm process in a Python of its own, which has imported these."""
+    program = """
+import json, socket, sys
+from attn_grader.sandbox import warm
+fd, tier, *preload = json.loads(sys.argv[1])
+warm.import_all(["attn_grader.sandbox.child", *preload])
+warm.serve(socket.socket(fileno=fd), tier)
+"""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        arguments = json.dumps([theirs.fileno(), tier, *preload])
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-c", program, arguments],
+            pass_fds=[theirs.fileno()],
+            cwd="/",
+            env=workers.clean_environment(),
+        )
+    try:
+        yield WarmProcess(ours, process.pid)
+    finally:
+        ours.close()
+        process.wait()
+
+
 @pytest.fixture(scope="module")
-def fork_server(tier):
-    with ForkServer(("numpy", "sympy"), tier=tier) as fork_server:
-        yield fork_server
+def warm(tier):
+    with warm_process("numpy", "sympy", tier=tier) as warm:
+        yield warm
 
 
 @pytest.fixture
-def submit(fork_server):
+def submit(warm):
     """Start a session with these cells, a sound one last; it must still answer unless ended."""
     sessions = []
 
     def submit(*cells, limits=SMALL, names=()):
         sources = [textwrap.dedent(cell) for cell in (*cells, FINE)]
-        session = Session(fork_server, dict(enumerate(sources, 1)), limits, names)
+        session = Session(warm, dict(enumerate(sources, 1)), limits, names)
         sessions.append(session)
         session.run()
         return session

@@ -1,7 +1,7 @@
 """Whether a verdict depends on luck: random (question, seed) pairs for every answer on record.
 
-`python tests/seed_stability.py 300` runs 300 pairs; `--of 06 11.5` takes the questions of notebook 06 and
-11.5 alone. The tests run a few.
+`python tests/seed_stability.py 300` runs 300 pairs; `--of 06 12.5` takes the questions of notebook 06 and
+12.5 alone. The tests run a few.
 """
 
 import argparse
@@ -76,7 +76,7 @@ def judged_in(names):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("count", nargs="?", type=int, default=300, help="how many pairs")
-    parser.add_argument("--of", nargs="*", metavar="NN", help="notebooks and questions: 06 11.5")
+    parser.add_argument("--of", nargs="*", metavar="NN", help="notebooks and questions: 06 12.5")
     args = parser.parse_args()
     judged = judged_in(args.of)
     num_surprises = 0

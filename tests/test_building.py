@@ -15,16 +15,19 @@ from attn_course.building import (
 )
 from attn_course.building.cells import solution_notebook
 from attn_course.errors import UserError
-from attn_course.grading import release_archive
 from attn_course.markers import BEGIN, cut_solutions
+from attn_grader import release_archive
 
 PROSE = "How a notebook of this course works"  # stands in the source and in all three files
 HEAD_LINE = re.search(r"^# \*(\d+ min), needs nothing\*$", SOURCES[0].read_text("utf-8"), re.M)
 
 README = """# Copy
 
-<!-- badges: written by attn build -->
-<!-- end of badges -->
+<!-- summary: written by attn build -->
+<!-- end of summary -->
+
+<!-- start: written by attn build -->
+<!-- end of start -->
 
 <!-- notebooks: written by attn build -->
 <!-- end of notebooks -->

@@ -1,7 +1,7 @@
 """No order of programs and dates costs a student an answer: JupyterLab itself opens and saves the files.
 
-The server is the one that a student starts, over the course and over the unpacked release, from the
-top folder (as `make lab` does) and from notebooks/ (as `jupyter lab notebooks/...` does).
+The server runs over the course and over the unpacked release, in the top folder and in notebooks/: a student
+who opens these without `attn lab`, which works on copies, loses nothing either.
 """
 
 import json
@@ -16,7 +16,7 @@ from course import ROOT
 from jupyter import Jupyter, wait_for
 from nbclient import NotebookClient
 
-from attn_course.grading import release_archive
+from attn_grader import release_archive
 
 NAME = "00_start_here"
 HANDED_OUT = {f"{NAME}.ipynb", f"{NAME}.py", "jupytext.toml"}
@@ -26,7 +26,7 @@ PLACES = {
     "the release": (release_archive.FOLDER, ""),
     "the release's notebooks": (release_archive.FOLDER, "notebooks"),
 }
-ON_TOP = ("-m", "attn_course.cli", "lab", "--no-browser")
+ON_TOP = ("-m", "jupyterlab", "--no-browser", "--allow-root")
 INSIDE = ("-m", "jupyterlab", "--no-browser", "--allow-root", f"{NAME}.ipynb")
 LONG_AGO = 946_684_800  # the date of everything in a release
 LATELY = 1_700_000_000

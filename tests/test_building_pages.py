@@ -1,8 +1,10 @@
 """Pages of the site: the student's text, the solution's pictures, and nothing that answers a question."""
 
 import json
+import os
+import re
 import runpy
-from pathlib import Path
+from unittest import mock
 
 import nbformat
 import pytest
@@ -198,37 +200,39 @@ def test_a_cell_that_fails_stops_the_page_in_one_sentence(tmp_path):
         output_cache.execute(notebook, tmp_path, figures="page")
 
 
-def test_buttons_of_the_theme_are_called_by_their_text_alone(tmp_path):
-    button = (
-        '<button class="btn search-button-field pst-js-only" title="Search" aria-label="Search">'
-    )
-    icon = '<i class="theme-switch" data-mode="dark"  title="Dark"></i>'
-    (tmp_path / "index.html").write_text(f"{button}Search Ctrl+K</button>{icon}", "utf-8")
-    site.drop_unused(tmp_path)
-    left = (tmp_path / "index.html").read_text("utf-8")
-    assert left == (
-        '<button class="btn search-button-field pst-js-only">Search Ctrl+K</button>'
-        '<i class="theme-switch" data-mode="dark"></i>'
-    )
-
-
 def test_the_reference_lists_arguments_and_keeps_examples():
-    extension = runpy.run_path(str(Path(site.__file__).parent / "site" / "docstrings.py"))
+    settings = sphinx_settings()
     text = "Attention.\n\nq: (T, d) queries,\nfloats kept. k, v: keys.\nmask: boolean\n\n"
     lines = f"{text}needed: no name\n\n>>> f(1)\n2".split("\n")
-    extension["list_arguments"](None, "function", "f", lambda q, k, v, mask: None, None, lines)
+    settings["list_arguments"](None, "function", "f", lambda q, k, v, mask: None, None, lines)
     assert lines == [
         *("Attention.", "", "", "- `q`: (T, d) queries,", "  floats kept. k, v: keys."),
         *("", "- `mask`: boolean", "", "needed: no name", "", ">>> f(1)", "2"),
     ]
 
 
+def rows():
+    return [headings.Row(name, name.title(), "What?", 10) for name in WRITTEN]
+
+
 def test_the_contents_name_every_notebook_and_every_page_of_docs_once():
-    docs = {"install.md": "Where it runs"}
-    text = site.contents({name: name.title() for name in register.NOTEBOOKS}, docs)
-    assert '        title: "00 00_Start_Here"\n' in text
-    for name in (*register.NOTEBOOKS, "install", "reference"):
-        assert text.count(f"- file: {name}\n") == 1
+    docs = {path.stem for path in (ROOT / "docs").glob("*.md")} | {"later"}
+    text = site.contents(rows(), docs)
+    assert "00 00_Start_Here <00_start_here>\n" in text
+    entries = [line for line in text.split("\n") if line and line[0] not in "`:"]
+    assert len(entries) == len(WRITTEN) + len(docs)
+    assert {entry.rpartition("<")[2].rstrip(">") for entry in entries} == {*WRITTEN, *docs}
+    captions = re.findall(":caption: (.+)", text)
+    assert captions == ["Learn", "Teach", "Contribute"]
+
+
+def test_every_notebook_but_the_first_can_be_searched_by_synonyms():
+    settings = sphinx_settings()
+    assert set(settings["SYNONYMS"]) <= set(register.NOTEBOOKS) | {
+        "09_seq2seq",
+        "16_gates_and_memory",
+    }
+    assert "rotary" in settings["SYNONYMS"]["12_position"]
 
 
 PUBLISHED = "https://github.com/owner/course"
@@ -246,29 +250,36 @@ PUBLISHED = "https://github.com/owner/course"
     ],
 )
 def test_links_of_docs_lead_to_pages_of_the_site_or_to_the_repository(link, unpublished, published):
-    assert site.site_text(link, {"install.md"}, "") == unpublished
-    assert site.site_text(link, {"install.md"}, PUBLISHED) == published
+    assert site.site_text(link, {"install"}, "") == unpublished
+    assert site.site_text(link, {"install"}, PUBLISHED) == published
+
+
+def sphinx_settings(repository=""):
+    """What docs/conf.py sets for a course that is published there."""
+    with mock.patch.dict(os.environ, ATTN_REPOSITORY=repository):
+        return runpy.run_path(str(ROOT / "docs" / "conf.py"))
 
 
 def test_launch_buttons_and_links_to_the_repository_need_a_repository():
-    unpublished = site.configuration("")
-    published = site.configuration(PUBLISHED)
-    assert "launch_buttons" not in unpublished and "button: true" not in unpublished
-    assert "CC BY 4.0" in unpublished and "Repository" not in unpublished
-    assert "colab_url" in published and f'url: "{PUBLISHED}"' in published
-    assert f"{PUBLISHED}/issues" in published and "use_issues_button: true" in published
+    unpublished = sphinx_settings()["html_theme_options"]
+    published = sphinx_settings(PUBLISHED)["html_theme_options"]
+    assert "launch_buttons" not in unpublished and "repository_url" not in unpublished
+    assert "CC BY 4.0" in unpublished["extra_footer"]
+    assert "Repository" not in unpublished["extra_footer"]
+    assert published["launch_buttons"]["colab_url"] and published["repository_url"] == PUBLISHED
+    assert f"{PUBLISHED}/issues" in published["extra_footer"] and published["use_issues_button"]
 
 
 def test_the_landing_page_opens_with_the_plane_and_has_a_card_for_every_notebook(made):
-    rows = [headings.Row(name, name.title(), "What?", 10) for name in WRITTEN]
     shown = {name: page for name, (_, page) in made.items()}
-    text = site.landing_page(rows, shown, PUBLISHED)
+    text = site.landing_page(rows(), shown, {"install"}, PUBLISHED)
     assert text.index("attn-plane") < text.index("grid-item-card")
     for name in WRITTEN:
         assert f":link: {name}\n" in text
-    assert text.count(":img-top: _static/figures/") == len(WRITTEN)
+    pictures = re.findall(":img-top: (_static/figures/.+)", text)
+    assert len(pictures) == len(set(pictures)) == len(WRITTEN)
     assert "og:image" in text and "https://owner.github.io/course/_static/figures/" in text
-    assert "og:image" not in site.landing_page(rows, shown, "")
+    assert "og:image" not in site.landing_page(rows(), shown, {"install"}, "")
 
 
 @pytest.mark.parametrize(

@@ -71,17 +71,16 @@ def test_set_the_head_and_readme_say_where_it_can_be_opened(published):
     assert f"(https://colab.research.google.com/github/{place})" in readme
     assert f"{ADDRESS}/actions/workflows/tests.yml/badge.svg" in readme
     site = "https://someone.github.io/attention"
-    assert f"[00-05 in your browser]({site}/browser/index.html?notebook=00_start_here)" in readme
+    assert f"[notebooks 00 to 05]({site}/browser/index.html?notebook=00_start_here)" in readme
 
 
-def test_readme_says_what_to_clone(published):
-    readme = published / "README.md"
-    edit(readme, "# Copy\n", "# Copy\n\ngit clone <address of this repository> attention-course\n")
-    list(build.build(published))
-    assert f"\ngit clone {ADDRESS} attention-course\n" in readme.read_text("utf-8")
-    publish(published, "")
-    list(build.build(published))
-    assert "\ngit clone <address of this" in readme.read_text("utf-8")
+def test_readme_promises_no_way_in_that_does_not_work():
+    unset = published_links.ways_in("")
+    assert "<" not in unset and "browser" not in unset and unset.count("\n- ") == 1
+    assert "download or clone this repository, then `make lab`" in unset
+    elsewhere = published_links.ways_in("https://git.example.org/a/b")
+    assert "Colab" not in elsewhere and "`git clone https://git.example.org/a/b" in elsewhere
+    assert f"@ git+{ADDRESS}" in published_links.ways_in(ADDRESS)
 
 
 def test_set_the_project_has_its_addresses_and_unset_it_has_none(published):
@@ -127,7 +126,6 @@ def test_only_services_that_can_read_the_address_are_linked():
         "https://gitlab.com/a/b", "01_copying"
     )
     assert published_links.links("https://git.example.org/a/b", "01_copying") == ""
-    assert published_links.badges("https://git.example.org/a/b") == ""
 
 
 def test_a_setting_that_is_no_address_is_one_sentence(tmp_path):

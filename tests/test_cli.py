@@ -11,8 +11,9 @@ import click
 import pytest
 from course import ROOT
 
-from attn_course import cli, command_line, start_jupyterlab
-from attn_course.grading import grade_class, roster, written_marks
+from attn_course import cli, command_line
+from attn_course.workspace import commands, jupyterlab
+from attn_grader import grade_class, roster, written_marks
 
 ATTN = [sys.executable, "-m", "attn_course.cli"]
 
@@ -40,9 +41,10 @@ def test_a_reader_that_goes_away_is_no_error(arguments):
             "attn collect: missing option '--from', one of canvas, moodle, gradescope; "
             "see attn collect --help.",
         ),
-        ("new", "attn new: say one of notebook, question; see attn new --help."),
-        ("new question", "attn new: missing argument 'ID'; see attn new question --help."),
-        ("lab nowhere.ipynb", "attn lab: there is no notebook nowhere.ipynb in this folder."),
+        (
+            "check nowhere.ipynb",
+            "attn check: there is no notebook nowhere.ipynb; write a number such as 01 or 3.2, or a path.",
+        ),
     ],
 )
 def test_what_is_mistyped_or_missing_is_answered_in_one_sentence(capsys, words, sentence):
@@ -165,7 +167,7 @@ def test_a_number_out_of_range_is_told_its_option_and_range(capsys, words, sente
 
 def test_an_option_takes_all_words_up_to_the_next_option(monkeypatch):
     seen = {}
-    monkeypatch.setattr(grade_class, "grade_class", lambda options: seen.update(vars(options)))
+    monkeypatch.setattr(grade_class, "grade_class", lambda options, out: seen.update(vars(options)))
     words = "grade class --notebooks 1 2 --out out --export canvas moodle --written a.csv b.csv"
     assert cli.main([*words.split(), "--regrade"]) == 0
     assert seen["notebooks"] == ("1", "2") and seen["export"] == ("canvas", "moodle")
@@ -188,24 +190,22 @@ def test_quiet_leaves_the_summary_out_and_verbose_names_every_file(tmp_path, cap
 
 
 def test_the_address_of_a_lab_without_a_screen_leads_to_the_notebook(monkeypatch):
-    monkeypatch.setattr(start_jupyterlab, "has_screen", lambda: False)
-    command = start_jupyterlab.jupyter_command("notebooks/00_start_here.ipynb")
+    monkeypatch.setattr(jupyterlab, "has_screen", lambda: False)
+    command = jupyterlab.jupyter_command(ROOT, "00_start_here.ipynb")
     assert "--no-browser" in command
-    assert "--LabApp.default_url=/lab/tree/notebooks/00_start_here.ipynb" in command
+    assert "--LabApp.default_url=/lab/tree/00_start_here.ipynb" in command
 
 
 def test_a_lab_that_is_not_installed_is_one_sentence(capsys, monkeypatch):
-    monkeypatch.setattr(start_jupyterlab.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(commands.importlib.util, "find_spec", lambda name: None)
     assert cli.main(["lab"]) == 2
     assert "JupyterLab is not installed here" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["check", "grade"])
-def test_where_no_process_can_be_forked_it_is_one_sentence(capsys, monkeypatch, name):
+def test_where_no_process_can_be_forked_grading_is_one_sentence(capsys, monkeypatch):
     monkeypatch.delattr(os, "fork")
-    words = ["class", "--out", "out"] if name == "grade" else []
-    assert cli.main([name, *words]) == 2
-    assert f"attn {name}: this needs Linux or macOS" in capsys.readouterr().err
+    assert cli.main(["grade", "class", "--out", "out"]) == 2
+    assert "attn grade: this needs Linux or macOS" in capsys.readouterr().err
 
 
 GUIDE = (ROOT / "docs" / "grading.md").read_text("utf-8")

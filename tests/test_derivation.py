@@ -5,8 +5,9 @@ import itertools
 import math
 import random
 import re
+import subprocess
+import sys
 from fractions import Fraction
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,8 +19,7 @@ from course import JUDGED, ROOT, bank
 
 from attn_course import check, derive, register
 from attn_course.answers import Answer, NotAttempted, NotYet
-from attn_course.derivation import Derivation, as_data, look_at
-from attn_course.grading.sandbox import child
+from attn_course.derivation import VALUE, Derivation, as_data, look_at
 from attn_course.judge_derivation import FOR_A_PERSON, from_data, judge_derivations
 from attn_course.proofs import modular, positivity, trees
 from attn_course.proofs.compare_lines import Comparer, apart, difference
@@ -107,7 +107,7 @@ SUMMARIES = {  # what is said of a chain that holds, where, and the lines
     "poles of a tangent": (PARTLY, {}, sp.tan(y), sp.sin(y) / sp.cos(y)),
     "a pole in the given line": (PARTLY, {}, 1 / (x - t), -1 / (t - x)),
     "another symbol of the same name": ("this is another x", {}, x + x**2, x + sp.Symbol("x") ** 2),
-    "lines that SymPy merges": ("SymPy shows step 1 like the line above", {}, x + x, 2 * x),
+    "lines that SymPy merges": ("Every step holds (1 by algebra)", {}, x + x, 2 * x),
     "no assumptions": ("n is declared without", {}, sp.Symbol("n") + 1, (">=", sp.Symbol("n"))),
     "a proof": ("Every step holds (1 by signs)", {}, x, ("<", x + 1)),
     "a proof of <=": ("1 by signs", {}, 2, ("<=", n + 1)),
@@ -221,7 +221,7 @@ def test_the_name_of_a_symbol_never_runs_as_code(name, tmp_path, monkeypatch):
 
 def wire(data):
     """An answer from a process that sends what it likes."""
-    return SimpleNamespace(via=lambda driver: data)
+    return SimpleNamespace(run_driver=lambda driver: data)
 
 
 FORGED = {
@@ -277,8 +277,7 @@ def test_an_expression_that_doubles_in_every_line_is_refused_at_once():
 
 
 def test_nothing_of_the_course_makes_code_from_expressions():
-    paths = set((ROOT / "attn_course").rglob("*.py"))
-    paths.remove(Path(child.__file__))  # it runs the cells of a submission, shut in
+    paths = {*(ROOT / "attn_course" / "proofs").glob("*.py"), *(ROOT / "attn_course").glob("*.py")}
     loose = re.compile(r"lambdify|parse_expr|sympify\((?!.*strict=True)|(?<![.\w])eval\(")
     assert not [path for path in paths if loose.search(path.read_text("utf-8"))]
 
@@ -352,8 +351,9 @@ def is_false(chain, claim):
 def mutants(data):
     """The chain with one number changed, one head exchanged or one sign turned, in any line but the first."""
     exchanged = {"exp 1": "cosh 1", "erf 1": "erfc 1", "log 1": "exp 1", "Add 2": "Mul 2"}
+    first = next(k for k, row in enumerate(data) if row[0] != VALUE)
     for k, (relation, why, tokens) in enumerate(data):
-        for place, token in enumerate(tokens if k else []):
+        for place, token in enumerate(tokens if k > first else []):
             head, _, detail = token.partition(" ")
             others = [exchanged[token]] if token in exchanged else []
             if head == "Rational":
@@ -397,6 +397,45 @@ def test_the_given_line_of_a_claim_has_a_value_everywhere_and_not_the_form_asked
     allowed = claim.symbols if claim.only is None else claim.only
     left = trees.names_in(claim.first_line) - set(map(str, allowed))
     assert left or not all(form.holds(claim.first_line) for form in claim.forms)
+
+
+@pytest.mark.parametrize("notebook", register.NOTEBOOKS)
+def test_the_names_in_the_given_lines_are_those_of_the_claims(notebook):
+    names = [
+        " ".join(sorted(trees.names_in(claim.first_line)))
+        for question in register.questions_of(notebook)
+        for claim in register.claims_of(question)
+    ]
+    assert register.NAMES_IN_FIRST_LINES.get(notebook, ()) == tuple(dict.fromkeys(names))
+
+
+@pytest.mark.parametrize("key", CLAIMS)
+def test_every_given_line_is_recognised_as_that_of_its_question(key):
+    claim, _ = CLAIMS[key]
+    _, recognised = register.claim_from(claim.first_line)
+    assert recognised.first_line == claim.first_line
+
+
+FIRST_DERIVATION = """
+import sys
+import sympy as sp
+from attn_course import derive
+name = sys.argv[1]
+derive((sp.Symbol(name, positive=True), ""), (sp.Symbol(name, positive=True), ""))
+print(*sorted(module for module in sys.modules if module.startswith("attn_course.questions.")))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "notebook"),
+    [("zeta", None), ("s_a", "average_of_two"), ("rho", "keys_queries_values")],
+)
+def test_a_derivation_imports_no_questions_whose_lines_have_other_names(name, notebook):
+    run = [sys.executable, "-c", FIRST_DERIVATION, name]
+    imported = subprocess.run(run, capture_output=True, text=True, check=True).stdout.split()
+    assert bool(imported) == bool(notebook)
+    assert notebook is None or f"attn_course.questions.{notebook}" in imported
+    assert "attn_course.questions.copying" not in imported
 
 
 @pytest.mark.parametrize("odd", [sp.Eq(x, 1), [x, 1], None, ..., {1}, True, "x +"], ids=repr)
@@ -618,7 +657,7 @@ def test_nothing_is_above_zero_that_is_zero_at_an_end():
 def test_what_is_wrong_for_certain_is_said_before_what_nobody_can_decide():
     tower = sp.exp(sp.exp(10**10 * x))
     verdict = check("0.2", compared(chains.total, chains.total + tower, chains.joined))
-    assert "x in one place" in verdict.message and "A person" not in verdict.message
+    assert "x in one place" in verdict.message and "a person" not in verdict.message
 
 
 def test_a_forged_refusal_asks_for_no_person():

@@ -1,6 +1,7 @@
 """Reasons in JupyterLab and on the site: whatever a student writes, the chain is shown."""
 
 import os
+import shutil
 from pathlib import Path
 
 import nbformat
@@ -14,7 +15,7 @@ from attn_course import derive
 from attn_course.building import site
 
 pytestmark = needs_browser
-BOOK = ROOT / ".venv-site" / "bin" / "jupyter-book"  # `make site` installs it
+PYTHON = ROOT / ".venv-site" / "bin" / "python"  # `make site` installs it
 REASONS = (
     "divide by e^s, then x^2^3 and a trailing ^",
     "snake_case_name and x_",
@@ -38,23 +39,16 @@ def show_in_lab(browser, path):
 
 
 def show_on_the_site(browser, path):
-    """The page as Jupyter Book makes it with the settings of the course."""
-    texts = {
-        "_config.yml": site.configuration(""),
-        "_toc.yml": f"format: jb-book\nroot: {path.stem}\n",
-        "docstrings.py": site.template("docstrings.py"),
-        "_static/course.css": site.template("course.css"),
-        "_static/favicon.svg": site.template("favicon.svg"),
-        "_static/figures.css": "",
-        "_static/figures.js": "",
-    }
-    (path.parent / "_static").mkdir()
-    for name, text in texts.items():
-        (path.parent / name).write_text(text, "utf-8")
-    site.run_book(BOOK, path.parent, path.parent / "book", ROOT)
-    built = path.parent / "book" / "_build" / "html"
-    site.drop_unused(built)
-    browser.visit((built / f"{path.stem}.html").as_uri())
+    """The page as Sphinx makes it with the settings of the course."""
+    for name in ("conf.py", "_static", "_templates"):
+        source = ROOT / "docs" / name
+        copy = shutil.copytree if source.is_dir() else shutil.copy
+        copy(source, path.parent / name)
+    (path.parent / "index.md").write_text(f"# Index\n\n```{{toctree}}\n{path.stem}\n```\n", "utf-8")
+    for name in ("figures.css", "figures.js"):
+        (path.parent / "_static" / name).touch()
+    site.run_sphinx(PYTHON, path.parent, path.parent.with_name("html"), ROOT)
+    browser.visit((path.parent.with_name("html") / f"{path.stem}.html").as_uri())
     yield "[...document.querySelectorAll('.cell_output')]"
 
 
@@ -64,7 +58,7 @@ def show_on_the_site(browser, path):
         show_in_lab,
         pytest.param(
             show_on_the_site,
-            marks=pytest.mark.skipif(not BOOK.exists(), reason="`make site` has not run here"),
+            marks=pytest.mark.skipif(not PYTHON.exists(), reason="`make site` has not run here"),
         ),
     ],
     ids=["JupyterLab", "site"],

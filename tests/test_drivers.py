@@ -12,7 +12,12 @@ from attn_course.answers import Answer, NotYet
 from attn_course.checking import listening
 from attn_utils import rotate
 
-BESIDE = {"attn_course.drivers", "attn_course.answers", "attn_course.derivation"}
+BESIDE = {
+    "attn_course.drivers",
+    "attn_course.calls",
+    "attn_course.answers",
+    "attn_course.derivation",
+}
 
 
 class Watched(Answer):
@@ -22,9 +27,9 @@ class Watched(Answer):
         super().__init__(thing, caught)
         self.sent = sent
 
-    def via(self, driver, *args, **kwargs):
+    def run_driver(self, driver, *args, **kwargs):
         self.sent.add(driver.__module__)
-        return super().via(driver, *args, **kwargs)
+        return super().run_driver(driver, *args, **kwargs)
 
 
 @pytest.mark.parametrize(("question", "part"), JUDGED, ids=[f"{q.id} {p.kind}" for q, p in JUDGED])
@@ -37,7 +42,7 @@ def test_no_function_of_a_judge_is_run_beside_the_student(question, part):
     assert sent and sent <= BESIDE
 
 
-def test_drivers_import_numpy_torch_and_kernels_alone():
+def test_drivers_import_numpy_torch_kernels_and_calls_alone():
     tree = ast.parse((ROOT / drivers.__name__.replace(".", "/")).with_suffix(".py").read_text())
     names = set()
     for node in ast.walk(tree):
@@ -45,9 +50,16 @@ def test_drivers_import_numpy_torch_and_kernels_alone():
             names |= {alias.name for alias in node.names}
         if isinstance(node, ast.ImportFrom):
             names.add("." * node.level + (node.module or ""))
-    standard = "collections collections.abc copy functools typing weakref".split()
-    ours = "attn_utils.kernels attn_utils.masks attn_utils.layers".split()
-    assert names <= {*standard, *ours, "numpy", "torch", "torch.overrides"}
+    standard = "collections collections.abc contextlib copy functools typing weakref".split()
+    ours = "attn_course.calls attn_utils.kernels attn_utils.masks attn_utils.layers".split()
+    assert names <= {
+        *standard,
+        *ours,
+        "numpy",
+        "torch",
+        "torch.overrides",
+        "torch.utils._python_dispatch",
+    }
 
 
 class Fused(torch.nn.Module):
@@ -114,8 +126,8 @@ class Forged:
         self.name = name
         self.change = change
 
-    def via(self, driver, *args, **kwargs):
-        result = self.answer.via(driver, *args, **kwargs)
+    def run_driver(self, driver, *args, **kwargs):
+        result = self.answer.run_driver(driver, *args, **kwargs)
         if self.name not in result:
             return result
         return result | {self.name: self.change(result[self.name])}
@@ -130,10 +142,10 @@ def emptied(gradients):
     [
         ("6.6", "gradients", lambda gradients: {}),
         ("6.2", "gradients", emptied),
-        ("9.1", "gradients", emptied),
-        ("9.1", "gradients", lambda gradients: [np.full(x.shape, np.nan) for x in gradients]),
+        ("9.3", "gradients", emptied),
+        ("9.3", "gradients", lambda gradients: [np.full(x.shape, np.nan) for x in gradients]),
         # logits are handed out one step at a time, and tokens are judged outside
-        ("9.4", "fed", lambda tokens: tokens[:1]),
+        ("9.8", "fed", lambda tokens: tokens[:1]),
     ],
 )
 def test_a_forged_report_earns_nothing(question_id, name, change):

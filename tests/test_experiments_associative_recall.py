@@ -1,4 +1,4 @@
-"""The experiment at the end of notebook 14: what a state of d rows reads back."""
+"""The experiment at the end of notebook 15: what a state of d rows reads back."""
 
 import pytest
 import torch
@@ -56,5 +56,7 @@ def test_linear_weights_are_products_of_exponentials_and_add_up_to_one():
 
 def test_errors_by_count_follow_the_bound_and_softmax_stays_at_zero():
     found = associative_recall.errors_by_count([2, 6, 12], widths=[4])
-    assert found["any sign, d = 4"] == pytest.approx([0, 1 - 4 / 6, 1 - 4 / 12], abs=1e-3)
+    assert found["weights of any sign, d = 4"] == pytest.approx(
+        [0, 1 - 4 / 6, 1 - 4 / 12], abs=1e-3
+    )
     assert max(found["softmax, d = 2"]) < 1e-5

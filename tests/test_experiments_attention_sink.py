@@ -1,4 +1,4 @@
-"""The experiment of notebook 14 on windows: what is right, and what was recorded."""
+"""The experiment of notebook 15 on windows: what is right, and what was recorded."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""The experiment of notebook 11: what is measured, the bound, and what was recorded."""
+"""The experiment of notebook 12: what is measured, the bound, and what was recorded."""
 
 from itertools import product
 

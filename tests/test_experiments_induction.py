@@ -1,4 +1,4 @@
-"""The experiment of notebook 13: songs, the models that learn them, and what was recorded."""
+"""The experiment of notebook 14: songs, the models that learn them, and what was recorded."""
 
 import numpy as np
 import pytest

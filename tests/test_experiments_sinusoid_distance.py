@@ -1,4 +1,4 @@
-"""Distances of positions that notebook 11 prints, against the embeddings themselves."""
+"""Distances of positions that notebook 12 prints, against the embeddings themselves."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,7 @@
 """The figures: marks are drawn alike as SVG and as PNG, every picture has words, sliders need no kernel."""
 
 import base64
+import colorsys
 import io
 import json
 import re
@@ -11,6 +12,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from course import ROOT
+from matplotlib import image
 from matplotlib.figure import Figure as Canvas
 
 from attn_course import plots
@@ -23,6 +26,7 @@ from attn_course.figures import (
     plane,
     render_png,
     sliders,
+    style,
     svg_elements,
 )
 from attn_course.figures.arrow_labels import shifts_of_names
@@ -743,3 +747,75 @@ def test_no_name_hides_the_tip_of_an_arrow(ends, limit):
     tips = np.array(ends) * POINTS / limit
     for left, right, low, high in boxes_of_names(ends, limit):
         assert not any(left < x < right and low < y < high for x, y in tips)
+
+
+def test_the_style_sheet_has_the_palette():
+    css = display.asset("figure.css")
+    light = re.findall(r"--c\d: (#[0-9a-f]{6})", css)[: len(style.COLOURS)]
+    assert tuple(light) == style.COLOURS
+
+
+def test_a_verdict_has_colours_of_the_palette():
+    verdicts = (ROOT / "attn_course" / "verdict.py").read_text("utf-8")
+    codes = re.findall(r"#[0-9a-f]{6}", verdicts)
+    assert codes[:2] == [style.PALETTE["blue"], style.PALETTE["orange"]]
+
+
+HUES = {"blue": (0.5, 0.7), "orange": (0.04, 0.09), "green": (0.3, 0.48), "pink": (0.83, 0.95)}
+HUES |= {
+    "yellow": (0.1, 0.18),
+    "light blue": (0.5, 0.7),
+}  # where a reader sees a colour of that name
+
+
+def test_a_colour_is_what_its_name_says():
+    for name, (low, high) in HUES.items():
+        red, green, blue = style.rgb([style.PALETTE[name]])[0]
+        assert low <= colorsys.rgb_to_hsv(red, green, blue)[0] <= high, name
+
+
+def test_the_text_of_a_notebook_names_the_colour_that_is_drawn():
+    text = (ROOT / "solutions" / "06_transformer_attention.py").read_text("utf-8")
+    assert "its bar is orange" in text and "colours = [sentence == k" in text
+    assert list(style.PALETTE)[True] == "orange"
+
+
+@pytest.mark.parametrize("name", ["01_copying", "02_average_of_two"])
+def test_stored_pictures_are_drawn_in_the_palette_of_today(name):
+    cells = json.loads((ROOT / "solutions" / f"{name}.ipynb").read_text("utf-8"))["cells"]
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    codes = set()
+    for output in outputs:
+        if picture := output.get("data", {}).get("image/png"):
+            pixels = image.imread(io.BytesIO(base64.b64decode("".join(picture))))
+            codes |= set(map(bytes, (255 * pixels[..., :3]).round().astype("uint8").reshape(-1, 3)))
+    for name in ("blue", "orange", "green"):
+        assert bytes.fromhex(style.PALETTE[name][1:]) in codes, "run attn build --force"
+
+
+def test_a_reversed_axis_stays_reversed_on_a_common_scale():
+    one, other = plots.panels(2)
+    one.limits(y=(5, 0))
+    other.limits(y=(2, 8))
+    plots.same_scale([one, other])
+    assert one.y.limits() == (8, 0) and other.y.limits() == (0, 8)
+
+
+def test_a_bar_without_a_number_is_not_called_zero():
+    ax = plots.bars([0.25, np.nan], xlabel="token")
+    assert alt_text.describe(ax.figure).endswith("0 0.25, 1 not a number.")
+
+
+def test_many_bars_are_bars_and_bars_that_touch_are_a_histogram():
+    many = plots.bars(np.arange(20) / 20, xlabel="token")
+    assert alt_text.describe(many.figure).startswith(
+        "Bars"
+    ) and "20 bars, highest 19 0.95" in alt_text.describe(many.figure)
+    few = plots.histogram({"": [1.0, 2.0, 2.5]}, xlabel="x", bins=3)
+    assert alt_text.describe(few.figure).startswith("Histogram")
+
+
+def test_the_number_of_a_negative_bar_stands_above_the_ticks():
+    ax = plots.bars([0.5, -0.8], xlabel="token")
+    low, high = ax.y.limits()
+    assert low <= -0.8 - 0.1 * (high - low)

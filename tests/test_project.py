@@ -13,12 +13,9 @@ import pytest
 from course import ROOT, WRITTEN
 from packaging.requirements import Requirement
 
-from attn_course import (
-    register,
-    start_jupyterlab,
-)
+from attn_course import register
 
-PACKAGES = ("attn_utils", "attn_course")
+PACKAGES = ("attn_utils", "attn_course", "attn_grader")
 MODULES = sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
@@ -102,7 +99,7 @@ def test_the_core_imports_nothing_else_at_start():
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name.split('.')[0] in sys.argv[1:]: raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Hidden())\n"
-        "from attn_course import check, derive, hint, plots\n"
+        "from attn_course import check, derive, hint, plots, progress, solution\n"
         "import attn_utils\n"
         "assert check('1.1', None).status == 'not attempted'\n"
     )
@@ -146,9 +143,9 @@ def test_the_core_imports_nothing_that_python_in_a_browser_lacks():
 
 
 def package_of(module):
-    """The package a dotted name of ours lies in: attn_utils, a package of attn_course, or its top."""
+    """Return the package of a dotted name: attn_utils, attn_grader, a package of attn_course, or its top."""
     first, *inside = module.split(".")
-    if first == "attn_utils":
+    if first != "attn_course":
         return first
     return inside[0] if inside and inside[0] in ALLOWED_IMPORTS else "top"
 
@@ -220,7 +217,7 @@ MADE = {"nbgrader_config.py", "submission_metadata.yml"}
 OURS = {*PACKAGES, *ALLOWED_IMPORTS, ".ci", "docs", "notebooks", "solutions", "tests"}
 QUOTED = re.compile(r"`([^`\n]+)`")
 LIKE_A_PATH = re.compile(r"\.?[\w-][\w.-]*(/[\w.-]+)*/?")
-PLACEHOLDER = re.compile(r"NN_|15_name|/name\.py|\d/\d")  # stands for a path
+PLACEHOLDER = re.compile(r"NN_|/name\.(py|md)|\d/\d")  # stands for a path
 ENDINGS = (".cfg", ".lock", ".md", ".py", ".sh", ".toml", ".yml")
 TEXTS = [
     *ROOT.glob("*.md"),
@@ -273,7 +270,7 @@ def test_every_file_that_a_diagram_names_is_there():
 def test_the_link_for_a_hub_opens_the_first_notebook():
     page = (ROOT / "docs" / "install.md").read_text("utf-8")
     (opened,) = re.findall(r"git-pull\?\S*urlpath=lab/tree/NAME/(\S+)`", page)
-    assert opened == start_jupyterlab.FIRST
+    assert opened == f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
 
 
 def test_every_module_that_a_text_names_is_there():

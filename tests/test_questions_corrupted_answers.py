@@ -266,6 +266,7 @@ SIZELESS = (  # what the judge shows to these has no size of its own
     "finish",
     "Cache",
     "Ring",
+    "train",  # batches are handed on as they are
 )
 PAIRED = (
     "look_back",

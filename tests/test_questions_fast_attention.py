@@ -1,4 +1,4 @@
-"""What the judges of 12 and 14 compare with: counts and gradients of torch, mistakes with their numbers."""
+"""What the judges of 13 and 15 compare with: counts and gradients of torch, mistakes with their numbers."""
 
 from collections import deque
 from types import SimpleNamespace
@@ -43,7 +43,7 @@ def test_torch_makes_as_many_scores_as_the_judge_counts(cached, counted):
 
 
 def test_the_card_of_the_cache_says_how_many_tokens_may_come():
-    text = (ROOT / "solutions" / "14_decoding.py").read_text("utf-8")
+    text = (ROOT / "solutions" / "15_decoding.py").read_text("utf-8")
     words = text.replace("\n# ", " ")
     assert f"up to {NUM_TOKENS} tokens in all" in words
 

@@ -12,7 +12,7 @@ from attn_course.answers import Answer
 from attn_course.checking import listening
 
 SEEDS = (0, 1, 2)
-VALUES = ("6.1", "11.2")  # ask for values: there is nothing to call
+VALUES = ("6.1", "12.2")  # ask for values: there is nothing to call
 PARTS = [
     pytest.param(question, part, id=question.id)
     for question, part in JUDGED
@@ -27,9 +27,9 @@ class Recorder(Answer):
         super().__init__(thing, caught)
         self.calls = []
 
-    def via(self, driver, *args, **kwargs):
+    def run_driver(self, driver, *args, **kwargs):
         self.calls.append(args)
-        return super().via(driver, *args, **kwargs)
+        return super().run_driver(driver, *args, **kwargs)
 
 
 def calls_of(question, part, seed):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from bank.average_of_two import both, by_cases
 from bank.copying import dual, margin
+from bank.seq2seq import WRONG as SEQ2SEQ
 from bank.transformer_attention import WRONG as TRANSFORMER
-from bank.translation import WRONG as TRANSLATION
 from bank.two_heads import one_each, scaled
 
 from attn_course import check, register
@@ -85,10 +85,27 @@ def test_no_one_is_told_that_one_per_cent_is_too_much():
         assert left is None or float(left[1]) > 1, message
 
 
+def test_a_repair_is_recommended_only_if_it_helps_in_every_space():
+    def routing(u_a, u_c, u_d, basis, share):
+        size = u_a @ u_a
+        K = (np.outer(u_d, u_d) + np.outer(u_c, u_c)) / size
+        Q = (np.outer(u_d, u_a) + np.outer(u_c, u_d)) / size
+        return K, Q, share * basis @ basis.T
+
+    advice = "V hands over half of what it should"
+    everywhere = check("5.5", lambda *given: routing(*given, share=0.5))
+    one_space = check(
+        "5.5", lambda *given: routing(*given, share=0.5 if len(given[0]) > 5 else 0.3)
+    )
+    assert advice in everywhere.message
+    assert not one_space
+    assert advice not in one_space.message
+
+
 def test_a_slot_that_draws_its_parameters_is_not_said_to_waver():
-    slots, _ = TRANSLATION["9.1"]["projections"]
-    said = check("9.1", *slots).message
-    assert "no projections" in said and "two different answers" not in said
+    slots, _ = SEQ2SEQ["9.3"]["projections"]
+    said = check("9.3", *slots).message
+    assert "no projections" in said and "different results" not in said
 
 
 STOPS = {

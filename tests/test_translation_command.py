@@ -10,6 +10,8 @@ import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -77,6 +79,60 @@ def test_score_prints_bleu_of_plain_or_packed_files_with_a_beam_of_five_unless_t
         outputs.append(capsys.readouterr().out)
     assert len(set(outputs)) == 1
     assert outputs[0].startswith("BLEU ") and "tok:13a" in outputs[0]
+
+
+@pytest.mark.parametrize("year", ["2016", "2017", "2018"])
+def test_score_finds_the_test_set_of_a_year_by_its_name_in_the_data_folder(
+    run, tmp_path, capsys, monkeypatch, year
+):
+    files = {"de": "Der Hund schläft.\n", "en": "The dog is sleeping.\n"}
+    paths = {language: tmp_path / f"test_{year}_flickr.{language}.gz" for language in files}
+    for language, text in files.items():
+        paths[language].write_bytes(gzip.compress(text.encode()))
+    named = ["--source", str(paths["de"]), "--reference", str(paths["en"])]
+    monkeypatch.setenv("ATTN_DATA", str(tmp_path))
+    outputs = []
+    for options in (named, ["--test", year, "--data", str(tmp_path)], ["--test", year]):
+        assert main(["score", str(run), *options]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert len(set(outputs)) == 1 and outputs[0].startswith("BLEU ")
+
+
+def test_a_translator_is_trained_on_text_of_one_s_own_and_recorded_as_that(tmp_path, capsys):
+    corpus = load("embedded")
+    folder = tmp_path / "text"
+    folder.mkdir()
+    sources, targets = zip(*corpus.train[:300], strict=True)
+    (folder / "train.de").write_text("\n".join(sources) + "\n", encoding="utf-8")
+    (folder / "train.en.gz").write_bytes(gzip.compress("\n".join(targets).encode()))
+    words = ["train", "--preset", "tiny", "--data", str(folder), "--out", str(tmp_path / "run")]
+    assert main(words) == 0
+    assert "BLEU" in capsys.readouterr().out
+    record = read_record(tmp_path / "run" / "record.json")
+    assert record["config"]["corpus"] == "own"
+    assert record["command"] == "attn translate train --preset tiny --data DIR --out RUN"
+    assert len(record["hypotheses"]) == 15  # one pair in 20 is kept for the test
+
+
+def test_with_data_the_sizes_are_those_of_the_ladder_unless_a_preset_is_named(tmp_path):
+    options = SimpleNamespace(
+        preset=None, data=str(tmp_path), seed=1, architecture="gru", attention=None
+    )
+    options.tokens = options.cooldown = None
+    assert command.config_of(options) == replace(PRESETS["ladder"], corpus="own")
+    options.data = None
+    assert command.config_of(options) == PRESETS["default"]
+
+
+def test_a_gpu_takes_four_times_the_text_and_says_so(capsys, monkeypatch):
+    messages = []
+    monkeypatch.setattr(command.log, "info", lambda text, *values: messages.append(text % values))
+    full = PRESETS["full"]
+    assert command.config_for_gpu(full, None).tokens == 4 * full.tokens
+    assert "4,000 subwords a step, 16,000,000 in all" in messages.pop()
+    assert command.config_for_gpu(full, 5_000_000).tokens == 5_000_000
+    assert "4,000 subwords a step, 5,000,000 in all" in messages.pop()
+    assert command.config_for_gpu(PRESETS["ladder"], None) == PRESETS["ladder"] and not messages
 
 
 def test_show_draws_a_row_for_each_english_word(run, capsys):
@@ -220,7 +276,7 @@ CONTENTS = {
 @pytest.mark.parametrize(
     ("words", "claim"),
     [
-        ("train --out x --attention dots", "'dot', 'additive'"),
+        ("train --out x --attention dots", "'bilinear', 'additive'"),
         ("train --out x --preset huge", "'full', 'large'"),
         (
             "train --out x --seed one",
@@ -238,11 +294,12 @@ CONTENTS = {
         ("train --out x --architecture lstm", "'gru', 'transformer'"),
         ("train --out x --architecture transformer --attention dot", "leave --attention out"),
         ("train --out x --colour red", "--colour"),
-        ("train --out x --data TMP", "needs no data"),
+        ("train --out x --data TMP", "lacks train.de and train.en (or the same with .gz)"),
         (
             "train --out x --data TMP --preset full",
-            "is missing: --data or ATTN_DATA names the folder",
+            "six files are at https://github.com/multi30k/dataset/tree/master/data/task1/raw",
         ),
+        ("train --out x --data TMP/nowhere", "nowhere lacks train.de and train.en"),
         ("train --out TMP/two --preset tiny", "cannot be used"),
         ("train --out RUN --preset tiny --attention mean --seed 8", "other settings"),
         ("Hund RUN --beam 0", "--beam"),
@@ -261,6 +318,15 @@ CONTENTS = {
         ("score RUN --source TMP/nowhere --reference TMP/two", "nowhere does not exist"),
         ("score RUN --source TMP/a.gz --reference TMP/two", "a.gz cannot be read (BadGzipFile)"),
         ("score RUN --source TMP/two --reference TMP/one", "2 lines but"),
+        ("score RUN --source TMP/two", "name two files with --source and --reference, or a test"),
+        ("score RUN", "name two files with --source and --reference, or a test set with --test"),
+        ("score RUN --source TMP/two --reference TMP/two --test 2016", "name two files"),
+        ("score RUN --test 2019", "'2016', '2017', '2018'"),
+        (
+            "score RUN --test 2017 --data TMP",
+            "lacks test_2017_flickr.de.gz or test_2017_flickr.en.gz, the test set of 2017: it is at https",
+        ),
+        ("score RUN --test 2018", "--test 2018 needs a folder: name it with --data or ATTN_DATA"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_sentence(
@@ -268,6 +334,7 @@ def test_what_cannot_be_done_is_refused_in_one_sentence(
 ):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    monkeypatch.delenv("ATTN_DATA", raising=False)
     for name, content in CONTENTS.items():
         (tmp_path / name).write_bytes(content)
     typed = shlex.split(words.replace("RUN", str(run)).replace("TMP", str(tmp_path)))

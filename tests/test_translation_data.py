@@ -9,6 +9,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from attn_course import translation
 from attn_course.errors import UserError
 from attn_course.translation import corpora
 from attn_course.translation.batches import bucket, collate
@@ -55,6 +56,11 @@ def test_the_default_setting_has_the_given_sizes_and_budget_for_every_attention(
     assert len(corpus.train) == 5 and len(corpus.test) == len(corpus.links) == 2
     assert {name: config.attention for name, config in configs.items()} == {k: k for k in SLOTS}
     assert {config.tokens for config in configs.values()} == {99}
+
+
+@pytest.mark.parametrize("name", translation.__all__)
+def test_every_name_of_the_package_can_be_imported(name):
+    assert getattr(translation, name) is not None
 
 
 def test_inputs_are_targets_one_step_later():
@@ -123,6 +129,83 @@ def test_a_damaged_file_is_named(tmp_path, monkeypatch):
     assert "val.en.gz is damaged" in one_sentence(error)
 
 
+def test_all_of_multi30k_s_files_that_are_missing_are_named_with_their_address(
+    tmp_path, monkeypatch
+):
+    fake_multi30k(tmp_path, monkeypatch)
+    for name in ("val.de.gz", "test_2016_flickr.en.gz"):
+        (tmp_path / name).unlink()
+    assert corpora.name_of(tmp_path) == "multi30k"
+    with pytest.raises(UserError) as error:
+        corpora.load("multi30k", data=tmp_path)
+    message = one_sentence(error)
+    assert "lacks val.de.gz and test_2016_flickr.en.gz of Multi30k's six files" in message
+    assert corpora.ADDRESS in message and "train.de.gz" not in message
+
+
+def own_text(folder, num_pairs, stem="train", packed=False):
+    """Two files of so many different pairs in a folder."""
+    for language, word in (("de", "Hund"), ("en", "dog")):
+        content = "".join(f"{word} {k} {stem}.\r\n" for k in range(num_pairs)).encode()
+        path = folder / f"{stem}.{language}"
+        if packed:
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(content))
+        else:
+            path.write_bytes(content)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_own_text_keeps_its_splits(tmp_path, packed):
+    for stem, num_pairs in (("train", 120), ("val", 3), ("test", 2)):
+        own_text(tmp_path, num_pairs, stem, packed)
+    corpus = corpora.load("own", data=tmp_path)
+    assert [len(split) for split in corpus[:3]] == [120, 3, 2]
+    assert corpus.test[1] == ("Hund 1 test.", "dog 1 test.")
+
+
+def test_own_text_without_val_and_test_gives_up_one_pair_in_twenty_for_each(tmp_path):
+    own_text(tmp_path, 400)
+    train, val, test, links = corpora.own_text(tmp_path)
+    assert (len(train), len(val), len(test), links) == (361, 20, 19, [])
+    assert len({*train, *val, *test}) == 400
+
+
+def test_a_sentence_that_is_held_out_stays_nowhere_in_the_training_text(tmp_path):
+    for language in ("de", "en"):
+        lines = [f"Satz {k % 150}" for k in range(450)]  # each three times
+        (tmp_path / f"train.{language}").write_text("\n".join(lines))
+    corpus = corpora.own_text(tmp_path)
+    assert not {*corpus.train} & {*corpus.val, *corpus.test}
+
+
+def test_pairs_with_an_empty_or_a_very_long_side_are_left_out(tmp_path):
+    own_text(tmp_path, 300, "train")
+    own_text(tmp_path, 5, "val")
+    for language, line in (("de", "Ein Wort"), ("en", "")):
+        with (tmp_path / f"val.{language}").open("a") as file:
+            file.write(f"{line}\n{'x' * 401}\n")
+    assert len(corpora.own_text(tmp_path).val) == 5
+
+
+@pytest.mark.parametrize(
+    ("files", "claim"),
+    [
+        ({}, "lacks train.de and train.en (or the same with .gz)"),
+        ({"train.de": "a\n" * 200}, "lacks train.en (or"),
+        ({"train.de": "a\n" * 200, "train.en": "a\n" * 199}, "has 200 lines but"),
+        ({"train.de": "a\n" * 99, "train.en": "a\n" * 99}, "pairs of sentences to train on"),
+        ({"train.de": "a\n", "train.en": "a\n", "val.en": "a\n"}, "lacks val.de (or"),
+        ({"train.de": "a\n", "train.en.gz": "no gzip"}, "train.en.gz cannot be read"),
+    ],
+)
+def test_own_text_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, files, claim):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(UserError) as error:
+        corpora.load("own", data=tmp_path)
+    assert claim in one_sentence(error)
+
+
 def test_a_notebook_shows_one_sentence_in_place_of_a_traceback(tmp_path, monkeypatch, capsys):
     from IPython.core.interactiveshell import InteractiveShell
 
@@ -130,7 +213,10 @@ def test_a_notebook_shows_one_sentence_in_place_of_a_traceback(tmp_path, monkeyp
     shell = InteractiveShell()
     shell.run_cell("from attn_course.translation import setting; setting('ladder', tokens=1)")
     shown = capsys.readouterr().out
-    assert "train.de.gz is missing" in shown and len(shown.strip().splitlines()) == 1
+    assert (
+        "lacks train.de.gz, train.en.gz, val.de.gz, val.en.gz," in shown
+        and len(shown.strip().splitlines()) == 1
+    )
 
 
 def test_offline_without_data_says_what_to_do(tmp_path, monkeypatch):

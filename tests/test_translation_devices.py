@@ -14,6 +14,7 @@ from attn_course.training import trainer as trainer_module
 from attn_course.training.devices import half_precision
 from attn_course.training.progress import Bar
 from attn_course.training.trainer import Update, prefetched
+from attn_course.translation import config as translation_config
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import PRESETS, Config, for_gpu, transformer
 from attn_course.translation.corpora import embedded
@@ -159,6 +160,13 @@ def test_a_gpu_gets_as_many_updates_on_four_times_the_text():
     assert full.batch_tokens == 4000 and full.tokens == 16_000_000
     for name in ("tiny", "default", "ladder"):
         assert for_gpu(PRESETS[name]) == PRESETS[name]
+
+
+def test_a_notebook_on_a_gpu_trains_with_the_settings_that_it_prints(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(translation_config, "load", lambda name: None)
+    _, configs = translation_config.setting("full", tokens=1)
+    assert configs["dot"] == for_gpu(PRESETS["full"])
 
 
 def test_batches_are_made_ahead_on_another_thread_and_come_in_order():

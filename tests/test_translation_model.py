@@ -6,13 +6,16 @@ from dataclasses import replace
 import pytest
 import torch
 from bench.translation import Forgetful
+from course import answers_in
 
 from attn_course.errors import UserError
 from attn_course.translation.batches import collate, pad_source
 from attn_course.translation.config import Config, transformer
+from attn_course.translation.corpora import embedded
 from attn_course.translation.decoding import beam, greedy, n_best
 from attn_course.translation.models import build
 from attn_course.translation.trained_translator import Run
+from attn_course.translation.training import Trainer
 from attn_course.translation.vocabulary import BOS, EOS, PAD, Vocabulary
 from attn_utils import attend
 from attn_utils.layers import SLOTS
@@ -223,3 +226,43 @@ def test_the_first_of_the_n_best_is_what_a_beam_returns_and_all_differ():
 def test_a_model_that_there_is_not_is_refused_in_a_sentence(config, slot, claim):
     with pytest.raises(UserError, match=claim):
         build(config, 16, slot=slot)
+
+
+@pytest.fixture(scope="module")
+def scenes():
+    """A quickly trained translator, and the 200 test sentences of the invented corpus."""
+    corpus = embedded(num_train=300, num_val=2, num_test=200)
+    config = Config(vocabulary=300, embedding=32, width=32, batch_tokens=500, tokens=10_000)
+    run = Trainer(corpus, config, progress=False, device="cpu").fit()
+    return run, [german for german, _ in corpus.test]
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_search_of_10_3_writes_what_the_course_s_own_searches_write(scenes, size):
+    run, sentences = scenes
+    beam_search = answers_in("solutions", "10_translation")["beam_search"]
+    tokens = beam_search(*run.start_of_search(sentences), size, 30)
+    rows = [row[row != PAD].tolist() for row in tokens]
+    assert len(rows) == 200
+    assert rows == run.search(sentences, beam_size=size, max_length=30)
+
+
+def test_the_greedy_search_of_9_8_writes_what_the_course_s_own_search_writes(scenes):
+    run, sentences = scenes
+    greedy_search = answers_in("solutions", "09_seq2seq")["greedy_search"]
+    tokens = greedy_search(run.stepper(sentences), 200, 30)
+    rows = [row[row != PAD].tolist() for row in tokens]
+    assert rows == run.search(sentences, max_length=30)
+
+
+@pytest.mark.parametrize("kind", ["dot", "transformer"])
+def test_a_state_of_a_search_gives_its_rows_also_repeatedly(kind):
+    vocabulary = Vocabulary.learn([f"{letter} " * 9 for letter in "abcdefgh"], size=30)
+    run = Run(tiny(kind, num_tokens=len(vocabulary)), vocabulary)
+    step, state = run.start_of_search(["a b", "c d e f"])
+    _, after = step([BOS, BOS], state)
+    assert len(state) == len(after) == 2
+    for rows in ([1, 0, 1], torch.tensor([1, 0, 1])):
+        chosen, _ = step([3, 4, 3], after[rows])
+        both, _ = step([4, 3], after)
+        torch.testing.assert_close(chosen, both[[1, 0, 1]])

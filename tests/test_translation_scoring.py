@@ -1,5 +1,7 @@
 """Scores against sacrebleu, and how sure we are of them."""
 
+import doctest
+import importlib
 import math
 
 import numpy as np
@@ -92,3 +94,10 @@ def test_without_teacher_forcing_each_subword_follows_the_models_own():
     taught = scoring.subword_losses(model, batch)
     torch.testing.assert_close(taught[:, 0], found[:, 0])  # the first word follows the start mark
     assert not torch.allclose(taught, found)
+
+
+@pytest.mark.parametrize("name", ["ablation", "known_words", "recorder", "scoring", "vocabulary"])
+def test_the_calls_shown_in_docstrings_give_what_they_show(name):
+    module = importlib.import_module(f"attn_course.translation.{name}")
+    results = doctest.testmod(module)
+    assert results.attempted > 0 and results.failed == 0

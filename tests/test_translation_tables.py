@@ -1,4 +1,4 @@
-"""The numbers that notebooks 09 and 10 print beside their runs."""
+"""The numbers that notebooks 10 and 11 print beside their runs."""
 
 import re
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from attn_course.translation import (
     setting,
     tables,
 )
-from attn_course.translation.config import PRESETS
+from attn_course.translation.config import PRESETS, for_gpu
 from attn_course.translation.corpora import Corpus, embedded
 
 
@@ -96,7 +96,11 @@ def test_minutes_are_said_before_training_and_a_long_run_on_a_cpu_is_warned_of()
 def test_a_gpu_gets_an_estimate_that_is_called_one_and_no_warning():
     told = expected_time("full", {"dot": PRESETS["full"]}, 3, device=torch.device("meta"))
     assert "an estimate, not measured" in told
-    assert "WARNING" not in told
+    assert "WARNING" not in told and "times as much text" not in told
+    changed = {"dot": for_gpu(PRESETS["full"])}
+    told = expected_time("full", changed, 3, device=torch.device("meta"))
+    assert "16,000,000 subwords for each of 3 runs" in told
+    assert "each step takes 4 times as much text: 4,000 subwords a step" in told
 
 
 def test_without_gold_links_the_bundled_model_links_every_english_word_and_is_named():

@@ -8,7 +8,9 @@ Needs Linux, Python and git alone. Prints a line per environment, with megabytes
 
 import argparse
 import ast
+import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -215,6 +217,46 @@ def try_core(course):
     place.say(f"{said}; {sliders}")
 
 
+def try_first_hour(course):
+    """The wheel alone: init, check, status, an update by a later wheel, reset, solution."""
+    place = Environment(course.above, "a student's first hour", "-c", LOCK, course.wheel)
+    home = course.above / "home"
+    home.mkdir()
+    place.attn("init", "mine", cwd=home)
+    mine = home / "mine"
+    path = mine / "01_copying.ipynb"
+    solved = json.loads((course.project / "solutions" / path.name).read_text("utf-8"))
+    answers = {cell["id"]: cell["source"] for cell in solved["cells"]}
+    notebook = json.loads(path.read_text("utf-8"))
+    for cell in notebook["cells"]:
+        if {"answer", "written"} & set(cell["metadata"]):
+            cell["source"] = answers[cell["id"]]
+    path.write_text(json.dumps(notebook), "utf-8")
+    said = place.attn("check", "01", cwd=mine)
+    total = said.splitlines()[-1]
+    assert "a person reads answers" in total and "not yet" not in said, said
+    assert "6 of 6" in place.attn("status", cwd=mine)
+
+    released = course.project / "notebooks" / "01_copying.ipynb"
+    text = released.read_text("utf-8").replace("## Notation", "## Notation, once more")
+    released.write_text(text, "utf-8")
+    project = course.project / "pyproject.toml"
+    before = project.read_text("utf-8")
+    version = re.search(r'^version = "(.+)"$', before, re.M)
+    project.write_text(before.replace(version[0], f'version = "{version[1]}.1"'), "utf-8")
+    later = course.above / "later"
+    place.pip("wheel", "--no-deps", "-w", later, course.project)
+    place.pip("install", "--no-deps", *later.glob("*.whl"))
+    assert "attn update takes it over" in place.attn("status", cwd=mine)
+    assert "answers kept: 1.1, 1.2" in place.attn("update", cwd=mine)
+    now = path.read_text("utf-8")
+    assert "## Notation, once more" in now and place.attn("check", "01", cwd=mine) == said
+    assert "as it was released" in place.attn("reset", "1.4", cwd=mine)
+    shown = place.run("-c", "import attn_course; print(attn_course.solution('1.5'))", cwd=mine)
+    assert "def copy_error_bound" in shown, shown
+    place.say(f"attn init, check ({total}), status, update, reset; solution is shown")
+
+
 def imports_of(course, numbers):
     """Every import of these notebooks outside functions, as one script."""
     lines = []
@@ -245,14 +287,14 @@ def try_wheel_with_torch(course):
     place.say(f"attn translate {GERMAN!r}: {said.strip()!r}")
     place.pip("uninstall", "-y", "attention-course")
     place.pip("install", "numpy==2.1.3")
-    cell = course.setup_cell("09_translation")
+    cell = course.setup_cell("10_translation")
     place.say(try_cell(place, cell, kept=["numpy", "torch"]))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--torch", action="store_true")
-    tries = [try_wheel, try_floors, try_offline, try_core, try_old_numpy]
+    tries = [try_wheel, try_first_hour, try_floors, try_offline, try_core, try_old_numpy]
     if parser.parse_args().torch:
         tries += [try_cell_of_the_others, try_wheel_with_torch]
     with tempfile.TemporaryDirectory() as folder:

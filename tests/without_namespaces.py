@@ -5,14 +5,14 @@ import os
 import platform
 import sys
 
-from attn_course.grading.sandbox import libc, seccomp
+from attn_grader.sandbox import kernel
 
 NAMES = "unshare setns mount umount2 pivot_root open_tree move_mount mount_setattr".split()
 NUMBERS = {
     "x86_64": dict(zip(NAMES, (272, 308, 165, 166, 155, 428, 429, 442), strict=True)),
     "aarch64": dict(zip(NAMES, (97, 268, 40, 39, 41, 428, 429, 442), strict=True)),
 }[platform.machine()]
-LANDLOCK = (libc.LANDLOCK_CREATE_RULESET, libc.LANDLOCK_ADD_RULE, libc.LANDLOCK_RESTRICT_SELF)
+LANDLOCK = (kernel.LANDLOCK_CREATE_RULESET, kernel.LANDLOCK_ADD_RULE, kernel.LANDLOCK_RESTRICT_SELF)
 MACHINES = {
     # Docker's default profile: no namespace, no mount.
     "docker": (list(NUMBERS.values()), errno.EPERM),
@@ -29,13 +29,13 @@ MACHINES = {
 def refuse(machine):
     """Have system calls answer as on this machine, for this process and all that it starts."""
     numbers, error = MACHINES[machine]
-    program = [(seccomp.LOAD, 0, 0, seccomp.NUMBER)]
+    program = [(kernel.LOAD, 0, 0, kernel.NUMBER)]
     for place, number in enumerate(numbers):
-        program.append((seccomp.EQUAL, len(numbers) - place, 0, number))
-    program.append((seccomp.RETURN, 0, 0, seccomp.ALLOW))
-    program.append((seccomp.RETURN, 0, 0, seccomp.ERROR | error))
-    libc.give_up_new_privileges()
-    seccomp.install(seccomp.packed(program))
+        program.append((kernel.EQUAL, len(numbers) - place, 0, number))
+    program.append((kernel.RETURN, 0, 0, kernel.ALLOW))
+    program.append((kernel.RETURN, 0, 0, kernel.ERROR | error))
+    kernel.give_up_new_privileges()
+    kernel.install_filter(kernel.packed(program))
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def round_up(value: float, digits: int = 2) -> str:
     return f"{float(num_steps * step):g}"
 
 
-def told_apart(one: float, other: float, digits: int = 3) -> tuple[str, str]:
+def distinct_texts(one: float, other: float, digits: int = 3) -> tuple[str, str]:
     """Two different numbers in as many digits as it takes to see that they differ."""
     while f"{one:.{digits}g}" == f"{other:.{digits}g}" and digits < 17:
         digits += 1
@@ -168,10 +168,11 @@ class Trials:
         for trial in self._trials:
             if not self._holds(trial):
                 fact = trial.fact if isinstance(trial.fact, str) else trial.fact(*trial.inputs)
-                raise NotYet(f"{self._explanation(trial)}{fact}.")
+                mistake = self._explanation(trial)
+                raise NotYet(f"{mistake}: {fact}." if mistake else f"{fact}.", mistake=mistake)
 
     def judge(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
-        """Keep one trial and settle at once: for answers of which each tells a lot."""
+        """Add one trial and settle at once, where a single answer already says much."""
         self.add(found, right, fact, *inputs)
         self.settle()
 
@@ -179,7 +180,7 @@ class Trials:
         return same(trial.found, trial.right, *self._tolerance)
 
     def _explanation(self, wrong):
-        """What explains every trial, and a colon: one mistake, or two that give the same; or nothing."""
+        """Return the sentence that explains every trial: one mistake, or two that give the same; or ""."""
         if self._mistakes is None:
             return ""
         is_seen = dict.fromkeys(self._table(wrong), False)  # of the sentences that fit so far
@@ -192,9 +193,9 @@ class Trials:
 
         computed = [sentence for sentence, seen in is_seen.items() if not seen]
         if len(computed) == 2:
-            return f"either {computed[0]}, or {computed[1]}: "
+            return f"either {computed[0]}, or {computed[1]}"
         named = computed or list(is_seen)[:1]
-        return f"{named[0]}: " if len(named) == 1 else ""
+        return named[0] if len(named) == 1 else ""
 
     def _table(self, trial):
         assert self._mistakes

@@ -38,19 +38,19 @@ def root_of_project() -> Path:
 
 def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
     """The source files, all of them or those whose number is given as "01" or "1"."""
-    found = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
-    if not found:
+    paths = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
+    if not paths:
         raise UserError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
 
     if not numbers:
-        return found
+        return paths
 
-    wanted = {number.zfill(2) for number in numbers}
-    known = {path.name[:2] for path in found}
-    unknown = sorted(wanted - known)
+    chosen = {number.zfill(2) for number in numbers}
+    existing = {path.name[:2] for path in paths}
+    unknown = sorted(chosen - existing)
     if unknown:
         raise UserError(f"there is no notebook {', '.join(unknown)} in solutions/.")
-    return [path for path in found if path.name[:2] in wanted]
+    return [path for path in paths if path.name[:2] in chosen]
 
 
 def build(
@@ -87,16 +87,21 @@ def _files(solution: Any, source: Path) -> dict[Path, str]:
 
 
 def _front_pages(root: Path) -> dict[Path, str]:
-    """README with its list of notebooks and pyproject.toml with its addresses, in a folder that has them."""
+    """Return README with what is written into it and pyproject.toml with its addresses, where they are."""
     path = root / "README.md"
     if not path.exists():
         return {}
 
-    notebooks = headings.notebook_list(table_rows(root))
+    rows = table_rows(root)
     repository = published_links.repository_of(root)
-    text = published_links.write_clone(path.read_text("utf-8"), repository)
-    text = headings.fill_region(text, "badges", published_links.badges(repository))
-    files = {path: headings.fill_region(text, "notebooks", notebooks)}
+    text = path.read_text("utf-8")
+    for region, lines in {
+        "summary": headings.summary(rows),
+        "start": published_links.ways_in(repository),
+        "notebooks": headings.notebook_list(rows),
+    }.items():
+        text = headings.fill_region(text, region, lines)
+    files = {path: text}
     project = root / "pyproject.toml"
     if project.exists():
         declared = project.read_text("utf-8")
@@ -139,32 +144,32 @@ def _write(files: dict[Path, str]) -> bool:
 
 def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
     """Sentences on everything that is not as `build` would make it; executes nothing."""
-    found = []
+    sentences = []
     for source in sources(root, numbers):
         try:
-            found += [f"{source.stem}: {problem}" for problem in _problems(source, root)]
+            sentences += [f"{source.stem}: {problem}" for problem in _problems(source, root)]
         except UserError as error:
-            found.append(f"{source.stem}: {error}")
+            sentences.append(f"{source.stem}: {error}")
 
-    found += _strays(root)
+    sentences += _strays(root)
     for path, text in (torch_notebooks(root) | _front_pages(root)).items():
         if _differs(path, text):
-            found.append(
+            sentences.append(
                 f"{path.name}: what attn build writes there is not what stands there; run attn build."
             )
-    return found
+    return sentences
 
 
 def _strays(root: Path) -> list[str]:
     """A sentence for every notebook that no source makes."""
-    known = {path.stem for path in sources(root)}
+    stems = {path.stem for path in sources(root)}
 
-    found = []
+    sentences = []
     for folder in ("notebooks", "solutions"):
         for path in sorted((root / folder).glob("*.ipynb")):
-            if path.stem not in known:
-                found.append(f"{folder}/{path.name} has no source.")
-    return found
+            if path.stem not in stems:
+                sentences.append(f"{folder}/{path.name} has no source.")
+    return sentences
 
 
 def _problems(source: Path, root: Path) -> Iterator[str]:

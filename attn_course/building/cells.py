@@ -67,7 +67,7 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
 
 
 def _open_to_all(notebook: Any, name: str, repository: str) -> None:
-    """Put in the links that open it elsewhere, and the cell that then brings the course."""
+    """Put in the links that open it elsewhere, the cell that then brings the course, and `progress()`."""
     import nbformat
 
     first = notebook.cells[0]
@@ -78,6 +78,9 @@ def _open_to_all(notebook: Any, name: str, repository: str) -> None:
     text = published_links.setup_cell(repository, name)
     setup = nbformat.v4.new_code_cell(text, id=published_links.SETUP_ID)
     notebook.cells.insert(1, setup)
+    end = nbformat.v4.new_code_cell(published_links.PROGRESS, id=published_links.PROGRESS_ID)
+    end.metadata["tags"] = ["nbval-ignore-output"]  # it differs from student to student
+    notebook.cells.append(end)
 
 
 def student_notebook(solution: Any) -> Any:

@@ -1,13 +1,11 @@
-"""`attn build`, `attn site`, `attn playground` and `attn new`: their options."""
+"""`attn build`, `attn site` and `attn playground`: their options."""
 
 import tempfile
 import webbrowser
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
-from attn_course.building import scaffold
 from attn_course.command_line import ATTENTION, DONE, SETTINGS, Command, log
 from attn_course.errors import UserError
 
@@ -28,10 +26,10 @@ def build(numbers: tuple[str, ...], check: bool, force: bool) -> int:
         for name, is_written in building.build(root, numbers, force):
             log.info(f"{name:28} {'written' if is_written else 'unchanged'}")
         return DONE
-    found = building.problems(root, numbers)
-    for problem in found:
+    problems = building.problems(root, numbers)
+    for problem in problems:
         click.echo(f"attn build --check: {problem}", err=True)
-    if found:
+    if problems:
         return ATTENTION
     count = len(building.sources(root, numbers))
     log.info(f"attn build --check: {count} notebooks are as built.")
@@ -39,14 +37,14 @@ def build(numbers: tuple[str, ...], check: bool, force: bool) -> int:
 
 
 @click.command(cls=Command, context_settings=SETTINGS)
-@click.option("--book", required=True, metavar="FILE", help="The command jupyter-book, version 1.")
+@click.option("--python", required=True, metavar="FILE", help="The Python that has Sphinx.")
 @click.option("--out", default="build/site", show_default=True, help="Folder of the site.")
 @click.option(
     "--pyodide",
     metavar="FOLDER",
     help="An unpacked release of Pyodide to serve; without one, pages load it from its public address.",
 )
-def site(book: str, out: str, pyodide: str | None) -> None:
+def site(python: str, out: str, pyodide: str | None) -> None:
     """Make the site from the stored solutions: its pages, and the notebooks that run in a browser."""
     from attn_course.building.build import root_of_project
     from attn_course.building.jupyterlite import make_browser_edition
@@ -54,7 +52,7 @@ def site(book: str, out: str, pyodide: str | None) -> None:
 
     root = root_of_project()
     folder = Path(out).absolute()
-    program = Path(book).absolute()
+    program = Path(python).absolute()
     make_site(root, folder, program)
     lite = program.with_name("jupyter-lite")
     make_browser_edition(root, folder / "browser", lite, Path(pyodide) if pyodide else None)
@@ -81,41 +79,3 @@ def playground(out: str | None, is_opened: bool) -> None:
     click.echo(f"attn playground: {page}")
     if is_opened:
         webbrowser.open(page.as_uri())
-
-
-@click.group(context_settings=SETTINGS)
-def new() -> None:
-    """Write the files of a new question or notebook, to be filled in."""
-
-
-@new.command("question", cls=Command, context_settings=SETTINGS)
-@click.argument("question", metavar="ID")
-@click.option(
-    "--kind",
-    "kinds",
-    type=click.Choice(scaffold.KINDS),
-    multiple=True,
-    default=("code",),
-    show_default=True,
-    help="What is asked for; once for each part, in order.",
-)
-def new_question(question: str, kinds: tuple[str, ...]) -> None:
-    """Add the next question to a notebook, such as 1.8."""
-    _report(scaffold.new_question, question, kinds)
-
-
-@new.command("notebook", cls=Command, context_settings=SETTINGS)
-@click.argument("name", metavar="NN_name")
-def new_notebook(name: str) -> None:
-    """Write a notebook with one question, such as 15_name, and register it."""
-    _report(scaffold.new_notebook, name)
-
-
-def _report(make: Callable[..., list[Path]], *words: str | tuple[str, ...]) -> None:
-    """Say which files were changed, and where the next steps are."""
-    from attn_course.building.build import root_of_project
-
-    root = root_of_project()
-    for path in make(root, *words):
-        log.info(f"changed {path.relative_to(root)}")
-    log.info("docs/contributing-a-question.md says what to fill in; then run attn build.")

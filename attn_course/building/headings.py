@@ -37,15 +37,15 @@ def write_headings(text: str) -> str:
 
 def write_head(text: str, notebook: str) -> str:
     """`text` with the head line of `notebook` written out."""
-    found = HEAD.search(text)
-    if found is None:
+    head_line = HEAD.search(text)
+    if head_line is None:
         raise UserError('the first cell lacks its head line, "*45 min, needs 03*".')
 
     count = len(register.questions_of(notebook))
     questions = "1 question" if count == 1 else f"{count} questions"
     points = points_in_words(register.points_of(notebook), register.is_bonus(notebook))
-    head = f"*{found['minutes']} min, {questions}, {points}, needs {found['needs']}*"
-    return text.replace(found[0], head, 1)
+    head = f"*{head_line['minutes']} min, {questions}, {points}, needs {head_line['needs']}*"
+    return text.replace(head_line[0], head, 1)
 
 
 def add_below_head(text: str, line: str) -> str:
@@ -87,6 +87,16 @@ def row_of(name: str, first_cell: str) -> Row:
     return Row(name, title["title"], quote["asks"], int(head["minutes"]))
 
 
+def summary(rows: list[Row]) -> str:
+    """Return the first sentence about the course: how many notebooks, how many hours, from what to what."""
+    hours = round(sum(row.minutes for row in rows) / 60)
+    return (
+        f"{len(rows)} Jupyter notebooks, about {hours} hours: from one query and a few keys to a transformer "
+        "layer and a German-to-English translator that you build yourself. Code and derivations are checked "
+        "at once, in the notebook."
+    )
+
+
 def notebook_list(rows: list[Row]) -> str:
     """README's list of notebooks in their parts, with the sum of the points below it."""
     lines = []
@@ -97,14 +107,14 @@ def notebook_list(rows: list[Row]) -> str:
 
     course = [row.name for row in rows if not register.is_bonus(row.name)]
     bonus = sum(register.points_of(row.name) for row in rows if register.is_bonus(row.name))
-    said = f"{points_in_words(sum(map(register.points_of, course)))} in all"
+    total = f"{points_in_words(sum(map(register.points_of, course)))} in all"
     if bonus:
-        said += f", and {points_in_words(bonus, is_bonus=True)} in a column of their own"
-    return "\n".join([*lines, f"{said}."])
+        total += f", and {points_in_words(bonus, is_bonus=True)} in a column of their own"
+    return "\n".join([*lines, f"{total}."])
 
 
 def fill_region(text: str, name: str, body: str) -> str:
-    """`text` with what stands between <!-- name --> and <!-- end of name --> replaced by `body`."""
+    """Replace what stands between `<!-- name: written by attn build -->` and `<!-- end of name -->`."""
     opening = f"<!-- {name}: written by attn build -->"
     closing = f"<!-- end of {name} -->"
 

@@ -31,6 +31,7 @@ COURSE = (
     "attn_course/runs/sentence_maps.json",
     "attn_course/training/*.py",
     "attn_course/translation/*.py",
+    "attn_course/workspace/*.py",
 )
 # What is loaded before the first cell runs. matplotlib is in the lock for whoever imports it.
 PRELOADED = (
@@ -59,7 +60,8 @@ from importlib.util import find_spec
 if find_spec("attn_course") is None:
     import piplite
 
-    await piplite.install(["attention-course", "ipywidgets", "numpy", "sympy"])"""
+    await piplite.install(["attention-course", "ipywidgets", "numpy", "sympy"])
+from attn_course import progress, solution"""
 OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 
@@ -82,13 +84,11 @@ def make_browser_edition(root: Path, out: Path, lite: Path, pyodide: Path | None
     shutil.rmtree(out, ignore_errors=True)
     contents = out / "contents"
     contents.mkdir(parents=True)
-    editions = {}  # which edition of each notebook is served
     for name in notebooks():
         text = (root / "notebooks" / f"{name}.ipynb").read_text("utf-8")
-        editions[name] = hashlib.sha256(text.encode()).hexdigest()[:16]
         served = text if pyodide else _with_installation(text)
         (contents / f"{name}.ipynb").write_text(served, "utf-8")
-    wheel = write_wheel(root, out)
+    wheel = write_wheel(root, contents, out)
     _build_lite(lite, out, contents, wheel)
     shutil.rmtree(contents)
     site = out / "lite"
@@ -96,19 +96,20 @@ def make_browser_edition(root: Path, out: Path, lite: Path, pyodide: Path | None
         _serve_pyodide(wheel, site, pyodide, lite)
     wheel.unlink()
     _configure(site, is_served=pyodide is not None)
+    course = {"notebooks": notebooks(), "installation": "" if pyodide else INSTALLATION}
     # Below api/, which the cache leaves alone.
-    (site / "api" / "editions.json").write_text(json.dumps(editions), "utf-8")
+    (site / "api" / "course.json").write_text(json.dumps(course), "utf-8")
     for path in PAGE.iterdir():
         shutil.copy(path, out)
 
 
 def _with_installation(notebook: str) -> str:
     """A notebook whose set-up cell installs the wheel that JupyterLite serves."""
-    found = json.loads(notebook)
-    for cell in found["cells"]:
+    document = json.loads(notebook)
+    for cell in document["cells"]:
         if cell["id"] == SETUP_ID:
             cell["source"] = INSTALLATION
-    return json.dumps(found, indent=1, ensure_ascii=False)
+    return json.dumps(document, indent=1, ensure_ascii=False)
 
 
 def _build_lite(lite: Path, out: Path, contents: Path, wheel: Path) -> None:
@@ -196,8 +197,11 @@ def _entry(wheel: Path) -> dict[str, Any]:
     }
 
 
-def write_wheel(root: Path, folder: Path) -> Path:
-    """The wheel of what a browser needs of the course, the same bytes for the same files."""
+def write_wheel(root: Path, contents: Path, folder: Path) -> Path:
+    """The wheel of what a browser needs of the course, the same bytes for the same files.
+
+    contents: the folder of the notebooks as they are served, which an update is merged with.
+    """
     import tomllib
 
     project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
@@ -207,6 +211,11 @@ def write_wheel(root: Path, folder: Path) -> Path:
         for path in sorted(root.glob(pattern)):
             if path.is_file() and "__pycache__" not in path.parts:
                 files[path.relative_to(root).as_posix()] = path.read_bytes()
+    for name in notebooks():  # for solution(...), where an installed wheel has them too
+        path = root / "solutions" / f"{name}.py"
+        files[f"attn_course/course/solutions/{name}.py"] = path.read_bytes()
+        notebook = contents / f"{name}.ipynb"
+        files[f"attn_course/course/notebooks/{name}.ipynb"] = notebook.read_bytes()
     info = f"{stem}.dist-info"
     metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
     files[f"{info}/METADATA"] = metadata.encode()

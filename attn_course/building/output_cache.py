@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from attn_course.building.published_links import SETUP_ID
+from attn_course.building.published_links import MADE_BY_BUILD
 from attn_course.errors import UserError
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -21,9 +21,9 @@ def _digest(value: Any) -> str:
 
 
 def _code_cells(notebook: Any) -> list[Any]:
-    """All but the generated one: where the course is published changes no output."""
+    """Return the code cells without those that the build adds, on which no output depends."""
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    return [cell for cell in cells if cell.get("id") != SETUP_ID]
+    return [cell for cell in cells if cell.get("id") not in MADE_BY_BUILD]
 
 
 def seal_of(notebook: Any) -> dict[str, str]:
@@ -43,8 +43,8 @@ def stored_outputs(notebook: Any, path: Path) -> Outputs | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
-    wanted = {"code": seal_of(notebook)["code"], "outputs": _digest(outputs)}
-    return outputs if seal == wanted else None
+    expected = {"code": seal_of(notebook)["code"], "outputs": _digest(outputs)}
+    return outputs if seal == expected else None
 
 
 def attach(notebook: Any, outputs: Outputs) -> Any:

@@ -6,6 +6,7 @@ reference can be read off a page.
 """
 
 import base64
+import functools
 import hashlib
 import json
 import re
@@ -42,16 +43,16 @@ def page_of(solution: Any, figures: Figures, folder: Path) -> Any:
     for cell in page.cells:
         if cell.cell_type != "code":
             continue
-        shown = []
+        kept_outputs = []
         if not ANSWERS & set(cell.metadata):
-            shown = outputs[cell.id]
+            kept_outputs = outputs[cell.id]
         if cell.id == example:
-            shown = [_output({"text/markdown": VERDICT}), *outputs[cell.id]]
+            kept_outputs = [_output({"text/markdown": VERDICT}), *outputs[cell.id]]
         elif SPOILER in cell.metadata.get("tags", ()):
-            shown = [_output({"text/markdown": HELD_BACK})]
+            kept_outputs = [_output({"text/markdown": HELD_BACK})]
         elif cell.id in depending:
-            shown = pictures_alone(shown)
-        cell.outputs = for_page(shown, figures.get(cell.id, ()), folder)
+            kept_outputs = pictures_alone(kept_outputs)
+        cell.outputs = for_page(kept_outputs, figures.get(cell.id, ()), folder)
         cell.metadata.pop("nbgrader", None)
 
     return page
@@ -63,8 +64,8 @@ def example_check(notebook: Any) -> str:
     What a right answer is told gives nothing away there; in a derivation it would say where the chain ends.
     """
     for cell in notebook.cells:
-        place = cell.metadata.get("check", "")
-        number, _, part = place.partition(" ")
+        marker = cell.metadata.get("check", "")
+        number, _, part = marker.partition(" ")
         if number and part != "derive" and "code" in register.find(number).kind:
             return cell.id
     return ""
@@ -74,7 +75,7 @@ def cells_that_use_answers(notebook: Any) -> Names:
     """Ids of the code cells whose results follow from an answer, directly or through other cells."""
     from_answers: Names = set()
     imported: Names = set()  # a call of a module's function changes nothing
-    found = set()
+    cell_ids = set()
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
@@ -82,9 +83,9 @@ def cells_that_use_answers(notebook: Any) -> Names:
         imported |= names_of(cell.source).imported
         is_answer = "answer" in cell.metadata
         if is_answer or taken & from_answers:
-            found.add(cell.id)
+            cell_ids.add(cell.id)
             from_answers |= given - imported
-    return found
+    return cell_ids
 
 
 def names_in(source: str) -> tuple[Names, Names]:
@@ -114,37 +115,48 @@ def pictures_alone(outputs: Sequence[Any]) -> list[Any]:
 def for_page(outputs: Sequence[Any], figures: Sequence[str], folder: Path) -> list[Any]:
     """Outputs as a page has them: each picture as a file with its alt text, and after it its figure."""
     drawn = iter(figures)
-    shown = []
+    kept = []
     for output in outputs:
         data = output.get("data", {})
         html = "".join(data.get("text/html", ""))
         if "image/png" in data:
-            shown.append(_output({"text/html": _picture(output, folder) + next(drawn, "")}))
+            kept.append(_output({"text/html": _picture(output, folder) + next(drawn, "")}))
         elif FIGURE.search(html) is None:  # a plane's script is among `figures`
-            shown.append(output)
-    return shown
+            kept.append(output)
+    return kept
 
 
 def page_figures(solution: Any, name: str, folder: Path, cache: Path) -> Figures:
     """The figures of an executed solution as the site shows them: they work without a kernel.
 
     The solution is run once more in `folder`, with figures made for pages. They are kept in `cache`, under
-    a name made of everything they follow from.
+    a name made of everything they follow from: the code of the notebook and all code of the course.
     """
     digest = hashlib.sha256(json.dumps(seal_of(solution)).encode())
-    drawing = Path(__file__).parents[1] / "figures"
-    for path in sorted(drawing.glob("*.py")):
-        digest.update(path.read_bytes())
+    digest.update(_digest_of_course())
     path = cache / f"{name}-{digest.hexdigest()[:16]}.json"
     if path.exists():
         return json.loads(path.read_text("utf-8"))
 
-    found = _draw_figures(solution, folder)
+    figures = _draw_figures(solution, folder)
     cache.mkdir(parents=True, exist_ok=True)
     for old in cache.glob(f"{name}-*.json"):
         old.unlink()
-    path.write_text(json.dumps(found), "utf-8")
-    return found
+    path.write_text(json.dumps(figures), "utf-8")
+    return figures
+
+
+@functools.cache
+def _digest_of_course() -> bytes:
+    """Return a digest of every file that a figure may follow from."""
+    course = Path(__file__).parents[1]
+    library = course.with_name("attn_utils")
+    digest = hashlib.sha256()
+    for folder in (library, course):
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and path.suffix != ".pyc" and "building" not in path.parts:
+                digest.update(path.read_bytes())
+    return digest.digest()
 
 
 def _draw_figures(solution: Any, folder: Path) -> Figures:
@@ -153,12 +165,12 @@ def _draw_figures(solution: Any, folder: Path) -> Figures:
     while trial.cells and not _has_picture(trial.cells[-1]):
         trial.cells.pop()
     code = [cell for cell in trial.cells if cell.cell_type == "code"]
-    found: Figures = {}
+    figures_of: Figures = {}
     for cell, outputs in zip(code, execute(trial, folder, figures="page"), strict=True):
         html = "".join("".join(output.get("data", {}).get("text/html", "")) for output in outputs)
         if figures := FIGURE.findall(html):
-            found[cell.id] = figures
-    return found
+            figures_of[cell.id] = figures
+    return figures_of
 
 
 def _has_picture(cell: Any) -> bool:

@@ -16,6 +16,9 @@ BRANCH = "main"
 GITHUB = "https://github.com/"
 GITLAB = "https://gitlab.com/"
 SETUP_ID = "set-up"
+PROGRESS_ID = "progress"
+MADE_BY_BUILD = {SETUP_ID, PROGRESS_ID}  # ids of the cells that no source holds
+PROGRESS = "progress()  # how far you are, and what is next"
 SETUP = """\
 # Does nothing where the course is installed; elsewhere, as on Colab or Kaggle, it fetches what is missing.
 import subprocess
@@ -30,6 +33,8 @@ try:
 except ModuleNotFoundError:
     message = "The course could not be fetched: switch the internet on and run this cell again."
     raise SystemExit(message) from None
+from attn_course import progress, solution
+
 install_missing({extra})"""
 UNPUBLISHED_SETUP = """\
 # Does nothing where the course is installed.
@@ -39,15 +44,10 @@ if find_spec("attn_course") is None:
     raise SystemExit(
         "This notebook needs the attention course, which is not installed here. Download the whole course, "
         "run `make lab` in its folder, and open this notebook there."
-    )"""
+    )
+from attn_course import progress, solution"""
 FIRST = f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
 PROJECT_URLS = re.compile(r"\[project\.urls\].*?\n\n", re.S)
-CLONE = re.compile(r"^git clone .+ attention-course$", re.M)
-PICTURES = {
-    "Colab": "https://colab.research.google.com/assets/colab-badge.svg",
-    "Kaggle": "https://kaggle.com/static/images/open-in-kaggle.svg",
-    "Binder": "https://mybinder.org/badge_logo.svg",
-}
 
 
 def repository_of(root: Path) -> str:
@@ -84,36 +84,39 @@ def links(repository: str, notebook: str) -> str:
     return f"Open in {' · '.join(named)}"
 
 
-def badges(repository: str) -> str:
-    """README's badges, and below them where to try the course without installing it."""
-    places = _places(repository, FIRST)
-    shown = []
-    for name, address in places.items():
-        shown.append(f"[![Open in {name}]({PICTURES[name]})]({address})")
+def ways_in(repository: str) -> str:
+    """Return README's badges and its ways to start, without one that does not work for this repository."""
+    lines = []
     if repository.startswith(GITHUB):
         tests = f"{repository}/actions/workflows/tests.yml"
-        shown.insert(0, f"[![tests]({tests}/badge.svg)]({tests})")
-        in_browser = (
-            f"{site_address(repository)}/browser/index.html?notebook={register.NOTEBOOKS[0]}"
-        )
-        shown += [
+        first = f"{site_address(repository)}/browser/index.html?notebook={register.NOTEBOOKS[0]}"
+        colab = _places(repository, FIRST)["Colab"]
+        lines += [
+            f"[![tests]({tests}/badge.svg)]({tests})",
             "",
-            f"**Try it** without installing anything: [00-05 in your browser]({in_browser}), "
-            f"or [in Colab]({places['Colab']}).",
+            f"- **In your browser**, nothing to install: [notebooks 00 to 05]({first}), "
+            f"or [in Colab]({colab}).",
         ]
-    return "\n".join(shown)
+    if repository:
+        source = f"attention-course[lab,torch] @ git+{repository}"
+        clone = f"`git clone {repository} attention-course`, then `make lab` in that folder"
+    else:
+        source = ".[lab,torch]"
+        clone = "download or clone this repository, then `make lab` in its folder"
+    with_pip = f'`pip install "{source}"`{"" if repository else " in that folder"}'
+    lines += [
+        f"- **From a clone** (Python 3.11 to 3.14 and `make`): {clone}.",
+        f"- **With pip**: {with_pip}, then `attn init my-course` and `attn lab my-course`.",
+        "",
+        "`attn update` brings a newer edition and keeps your answers.",
+    ]
+    return "\n".join(lines)
 
 
 def site_address(repository: str) -> str:
     """Where GitHub publishes the site of a repository on GitHub."""
     owner, _, name = repository.removeprefix(GITHUB).partition("/")
     return f"https://{owner}.github.io/{name}"
-
-
-def write_clone(text: str, repository: str) -> str:
-    """README's `text` with the address to clone, or with a place for it where nothing is published."""
-    address = repository or "<address of this repository>"
-    return CLONE.sub(f"git clone {address} attention-course", text)
 
 
 def write_project_urls(text: str, repository: str) -> str:

@@ -1,1 +1,1 @@
-"""What 06, 07 and 11-14 measure or train in a few seconds."""
+"""Experiments of 06, 07 and 12-15 that measure or train something in a few seconds."""

@@ -65,7 +65,9 @@ def errors_by_count(
     series = {}
     for d in widths:
         trained = [train(n, d, any_sign) for n in counts]
-        series[f"any sign, d = {d}"] = [squared_error(weights).item() for weights in trained]
+        series[f"weights of any sign, d = {d}"] = [
+            squared_error(weights).item() for weights in trained
+        ]
 
     by_hand = [softmax_on_a_circle(n) for n in counts]
     series["softmax, d = 2"] = [squared_error(weights).item() for weights in by_hand]

@@ -76,7 +76,7 @@ class Head(nn.Module):
         return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
     def forward(self, text: Text, mask: Tensor) -> Tensor:
-        """What the head returns, (B, T)."""
+        """Return the output of the head, (B, T)."""
         return (self.weights(text, mask) @ text.numbers[..., None])[..., 0]
 
 
@@ -133,15 +133,15 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
     runs = []
     for seed in seeds:
         head = train(seed)
-        found = {}
+        rounded = {}
         for name, mask in masks.items():
             far = errors(head, mask)
-            found[name] = {where: round(error, 4) for where, error in far.items()}
-        runs.append(found)
+            rounded[name] = {where: round(error, 4) for where, error in far.items()}
+        runs.append(rounded)
     setting = {"steps": STEPS, "window": WINDOW, "test_length": TEST_LENGTH}
     return {"setting": setting, "seeds": list(seeds), "errors": runs}
 
 
 def recorded() -> dict:
-    """What was recorded for the course."""
+    """Return the results that were recorded for the course."""
     return recorded_runs.read("attention_sink")

@@ -25,7 +25,7 @@ LONGER_SEED = 10**7  # by which sequences are drawn to train on at a new length
 
 @dataclass(frozen=True)
 class Setting:
-    """What is learnt, of which size, and for how long.
+    """The task, the sizes of the model, and the length of training.
 
     most_offset: in training every sequence of a batch starts at one position drawn from 0..most_offset.
     """
@@ -141,9 +141,9 @@ def train(way: str, seed: int = 0, setting: Setting | None = None) -> OneLayer:
 
 def _loss(logits, letters, back):
     """Cross-entropy of logits (B, T, letters) for the letters (B, T) said `back` tokens later."""
-    said = logits[:, back:].flatten(0, 1)
-    wanted = letters[:, :-back].flatten()
-    return nn.functional.cross_entropy(said, wanted)
+    predicted = logits[:, back:].flatten(0, 1)
+    targets = letters[:, :-back].flatten()
+    return nn.functional.cross_entropy(predicted, targets)
 
 
 @torch.no_grad()
@@ -160,14 +160,14 @@ def accuracy(
     T = setting.test_length
     letters = draw_letters(setting, setting.num_tests, T, TEST_SEED)
     logits = model(letters)
-    said = logits.argmax(-1)
-    wanted = letters[:, : T - back]
-    right = said[:, back:] == wanted
+    predicted = logits.argmax(-1)
+    targets = letters[:, : T - back]
+    right = predicted[:, back:] == targets
     shares = right.double().mean(0)
 
-    found = np.full(T, np.nan)
-    found[back:] = shares.numpy()
-    return found
+    by_position = np.full(T, np.nan)
+    by_position[back:] = shares.numpy()
+    return by_position
 
 
 def by_band(values: np.ndarray) -> list[float]:
@@ -219,11 +219,11 @@ def _poisson(rate, count):
 def bound_by_position() -> np.ndarray:
     """The bound at each position of the query, (test_length,); nan where no token is to be said."""
     setting = Setting()
-    found = np.full(setting.test_length, np.nan)
-    for place in range(setting.back, setting.test_length):
-        found[place] = order_blind_bound(place, setting.num_letters)
+    bound = np.full(setting.test_length, np.nan)
+    for position in range(setting.back, setting.test_length):
+        bound[position] = order_blind_bound(position, setting.num_letters)
 
-    return found
+    return bound
 
 
 def extend(model: OneLayer, frequencies: np.ndarray) -> OneLayer:
@@ -340,7 +340,7 @@ def _rounded(values):
 
 
 def recorded(name: str = "position") -> dict:
-    """What was recorded for the course: "position", or "longer" by `record_longer`."""
+    """Return the results that were recorded for the course: "position", or "longer" by `record_longer`."""
     return recorded_runs.read(name)
 
 
@@ -358,7 +358,7 @@ def table(found: dict) -> str:
 
 
 def remarks(found: dict) -> str:
-    """What else a record says, a line each: the score three back and its best rival, random offsets."""
+    """Return further lines of a record: the score three back and its best rival, random offsets."""
     lines = []
     for way, scores in found["scores"].items():
         near = scores["queries 8-15"]

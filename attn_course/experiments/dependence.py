@@ -1,4 +1,4 @@
-"""What depends on what, measured by gradients."""
+"""Which outputs depend on which inputs, measured by gradients."""
 
 from collections.abc import Callable
 

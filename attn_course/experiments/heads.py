@@ -17,10 +17,10 @@ def twin(layer: nn.Module, num_heads: int) -> CausalSelfAttention:
     """
     own = parameters_by_name(layer)
     D = own["out.bias"].shape[0]
-    shown = CausalSelfAttention(D, num_heads).to(own["out.bias"])
-    names = shown.state_dict()
-    shown.load_state_dict({name: own[name].detach() for name in names})
-    return shown
+    copied = CausalSelfAttention(D, num_heads).to(own["out.bias"])
+    names = copied.state_dict()
+    copied.load_state_dict({name: own[name].detach() for name in names})
+    return copied
 
 
 def start_from(source: CausalSelfAttention, layer: nn.Module) -> nn.Module:

@@ -85,7 +85,7 @@ def _shuffled_alphabets(count, source):
 
 
 class Trace(NamedTuple):
-    """What a model computed: a list entry for each layer.
+    """The intermediate results of a model, a list entry for each layer.
 
     streams: (B, T, D) before each layer, and after the last; written: (B, H, T, D), what each head adds;
     weights: (B, H, T, T); logits: (B, T, letters).
@@ -121,7 +121,7 @@ class AttentionOnly(nn.Module):
         self.read_out = normal(D, NUM_LETTERS)
 
     def trace(self, letters: Tensor, change: Change | None = None) -> Trace:
-        """All that is computed for letters (B, T); change: what is added to the stream instead."""
+        """Return all intermediate results for letters (B, T); change: what is added to the stream instead."""
         T = letters.shape[1]
         visible = torch.ones(T, T, dtype=torch.bool).tril()
         x = self.embedding[letters] + self.places[:T]
@@ -216,8 +216,8 @@ def _measure(model):
 @torch.no_grad()
 def accuracy(model: AttentionOnly, batch: Batch, change: Change | None = None) -> float:
     """The share of asked letters that are said right."""
-    said, wanted = _asked_for(model.trace(batch.letters, change).logits, batch)
-    return (said.argmax(-1) == wanted).double().mean().item()
+    predicted, targets = _asked_for(model.trace(batch.letters, change).logits, batch)
+    return (predicted.argmax(-1) == targets).double().mean().item()
 
 
 def head_scores(trace: Trace, batch: Batch) -> tuple[Tensor, Tensor]:
@@ -229,9 +229,9 @@ def head_scores(trace: Trace, batch: Batch) -> tuple[Tensor, Tensor]:
     T = letters.shape[1]
     before = torch.cat([torch.full((len(letters), 1), -1), letters[:, :-1]], 1)
     hits = (before[:, None] == letters[:, :, None]) & torch.ones(T, T, dtype=torch.bool).tril()
-    found = (weights * hits[:, None]).sum(-1)  # (layers, B, H, T)
+    on_hits = (weights * hits[:, None]).sum(-1)  # (layers, B, H, T)
     rows = hits.any(-1)[:, None]
-    following = (found * rows).sum((1, 3)) / rows.sum()
+    following = (on_hits * rows).sum((1, 3)) / rows.sum()
     return previous, following
 
 
@@ -256,7 +256,7 @@ SAYS_B = torch.tensor([1.0, -1.0, -1.0, 1.0])  # what follows A: B in the first 
 
 
 def rows_right(num_heads: int, starts: int = 60, steps: int = 300, seed: int = 0) -> Tensor:
-    """How many of the four rows one layer gets right, (starts,), trained from this many random starts.
+    """Train one layer from many random starts; return how many of the four rows each gets right, (starts,).
 
     Every head has a free score and a free value (by how much it votes for B) for each letter at each place
     and for the question itself; the direct path votes too.
@@ -301,7 +301,7 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
 
 
 def _findings(run):
-    """What is written down of one training."""
+    """Return the record of one training."""
     twice = said_twice(400, TEST_SEED)
     tests = {
         "songs": songs(400, TEST_SEED),
@@ -330,5 +330,5 @@ def _first_below(losses, limit):
 
 
 def recorded() -> dict:
-    """What was recorded for the course."""
+    """Return the results that were recorded for the course."""
     return recorded_runs.read("induction")

@@ -55,9 +55,9 @@ class LastWord(nn.Module):
 
     def __init__(self, attention: nn.Module, D: int):
         super().__init__()
-        known = sentences()
-        length = len(known[0])
-        self.vocabulary = sorted({word for sentence in known for word in sentence})
+        language = sentences()
+        length = len(language[0])
+        self.vocabulary = sorted({word for sentence in language for word in sentence})
         num_words = len(self.vocabulary)
         self.attention = attention
         self.word = nn.Embedding(num_words, D)
@@ -75,7 +75,7 @@ class LastWord(nn.Module):
         return torch.tensor(rows)
 
     def embed(self, ids: Tensor) -> Tensor:
-        """What the layer reads: a vector for each word plus one for its position.
+        """Return the input of the layer: a vector for each word plus one for its position.
 
         ids: (B, T). Returns (B, T, D).
         """
@@ -97,8 +97,8 @@ class LastWord(nn.Module):
 
         ids: (B, T). Returns (B,).
         """
-        found = self(ids[:, :-1], attention)
-        return found.gather(-1, ids[:, -1:])[:, 0]
+        probabilities = self(ids[:, :-1], attention)
+        return probabilities.gather(-1, ids[:, -1:])[:, 0]
 
     def share_right(self, ids: Tensor, attention: nn.Module | None = None) -> float:
         """In how many sentences, (B, T), the likeliest word is the one that comes last."""
@@ -157,7 +157,7 @@ def record(seeds: Sequence[int] = tuple(range(10))) -> dict:
 
 
 def recorded() -> dict:
-    """What was recorded for the course."""
+    """Return the results that were recorded for the course."""
     return recorded_runs.read("heads")
 
 

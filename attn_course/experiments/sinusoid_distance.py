@@ -1,4 +1,4 @@
-"""How far apart sines and cosines put two positions, in closed form."""
+"""The distance of two positions in sines and cosines, in closed form."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,7 +7,7 @@ BASE = 10_000.0
 
 
 def frequencies(d: int, base: float = BASE) -> np.ndarray:
-    """By how much each pair of coordinates turns a step, (d / 2,)."""
+    """Return the angle by which each pair of coordinates turns at each step, (d / 2,)."""
     return base ** (-np.arange(0, d, 2) / d)
 
 

@@ -42,11 +42,11 @@ def or_of_two() -> Examples:
     """Two symbols 0 or 1, then symbol 2, which asks: is one of them 1?"""
     bits = (0, 1)
     sequences = []
-    wanted = []
+    targets = []
     for first, second in product(bits, bits):
         sequences.append([first, second, 2])
-        wanted.append(float(first or second))
-    return Examples(one_hot(sequences), torch.tensor(wanted))
+        targets.append(float(first or second))
+    return Examples(one_hot(sequences), torch.tensor(targets))
 
 
 def recall_of_three() -> Examples:
@@ -58,12 +58,12 @@ def recall_of_three() -> Examples:
     orders = permutations(keys)
     all_bits = product((0, 1), repeat=3)
     sequences = []
-    wanted = []
+    targets = []
     for order, bits, asked in product(orders, all_bits, keys):
         pairs = [2 * key + bits[key] for key in order]
         sequences.append([*pairs, 6 + asked])
-        wanted.append(float(bits[asked]))
-    return Examples(one_hot(sequences), torch.tensor(wanted))
+        targets.append(float(bits[asked]))
+    return Examples(one_hot(sequences), torch.tensor(targets))
 
 
 def fit(layer: nn.Module, task: Examples, *, steps: int) -> Fit:

@@ -6,7 +6,7 @@ from attn_course.figures import marks
 from attn_course.figures.axis import Axis, written
 from attn_course.figures.panel import Figure, Panel
 
-_MANY = 12  # bars or rows: of more, only the highest is told
+_MANY = 12  # bars or rows: of more than these, only the largest is described
 
 
 def describe(figure: Figure) -> str:
@@ -33,8 +33,8 @@ def _sentence(panel: Panel) -> str:
     elif x or y:
         text += f"; {x or y}"
     seen = [_seen(mark, panel) for mark in panel.marks]
-    told = "; ".join(part for part in seen if part)
-    return f"{text}: {told}." if told else f"{text}."
+    descriptions = "; ".join(part for part in seen if part)
+    return f"{text}: {descriptions}." if descriptions else f"{text}."
 
 
 def _one_line(text: str) -> str:
@@ -43,23 +43,25 @@ def _one_line(text: str) -> str:
 
 def _kind(panel: Panel) -> str:
     """What a panel shows, in one word."""
-    found = {type(mark) for mark in panel.marks}
-    if marks.Cells in found:
+    kinds = {type(mark) for mark in panel.marks}
+    if marks.Cells in kinds:
         return "Map"
-    if marks.Arrow in found:
+    if marks.Arrow in kinds:
         return "Arrows"
-    if marks.Bars in found:
+    if marks.Bars in kinds:
         return "Histogram" if any(map(_is_histogram, panel.marks)) else "Bars"
     if any(isinstance(mark, marks.Line) and not _is_interval(mark) for mark in panel.marks):
         return "Curves"
-    if marks.Line in found:
+    if marks.Line in kinds:
         return "Intervals"
-    return "Points" if marks.Points in found else "Panel"
+    return "Points" if marks.Points in kinds else "Panel"
 
 
 def _is_histogram(mark: marks.Mark) -> bool:
-    """Whether bars touch one another."""
-    return isinstance(mark, marks.Bars) and len(mark.left) > _MANY
+    """Return True if the mark is bars that touch one another."""
+    if not isinstance(mark, marks.Bars) or len(mark.left) < 2:
+        return False
+    return bool(np.allclose(mark.left[1:], mark.right[:-1]))
 
 
 def _is_interval(line: marks.Line) -> bool:
@@ -75,7 +77,7 @@ def _seen(mark: marks.Mark, panel: Panel) -> str:
         case marks.Hatching():
             return f"{len(mark.cells)} hidden cells are hatched" if len(mark.cells) else ""
         case marks.Bars() if _is_histogram(mark):
-            highest = int(mark.height.argmax())
+            highest = int(np.nanargmax(mark.height))
             left = _number(mark.left[highest], panel.x)
             right = _number(mark.right[highest], panel.x)
             return f"{name}highest between {left} and {right}"
@@ -99,11 +101,19 @@ def _seen(mark: marks.Mark, panel: Panel) -> str:
 
 
 def _bars(mark: marks.Bars, panel: Panel) -> str:
-    """Each bar with its height. The labels of x are those of the bars."""
+    """Return each bar with its height, of many bars the highest. The labels of x are those of the bars."""
     _, labels = panel.x.ticks()
-    pairs = zip(labels, mark.height, strict=False)
-    told = ", ".join(f"{_one_line(label)} {height:.2f}" for label, height in pairs)
-    return f"{mark.label}: {told}" if mark.label else told
+    pairs = list(zip(labels, mark.height, strict=False))
+    if len(pairs) > _MANY and np.isfinite(mark.height).any():
+        pairs = [pairs[int(np.nanargmax(mark.height))]]
+    heights = ", ".join(f"{_one_line(label)} {_height(height)}" for label, height in pairs)
+    if len(mark.height) > _MANY:
+        heights = f"{len(mark.height)} bars, highest {heights}"
+    return f"{mark.label}: {heights}" if mark.label else heights
+
+
+def _height(height: float) -> str:
+    return f"{height:.2f}" if np.isfinite(height) else "not a number"
 
 
 def _interval(line: marks.Line, panel: Panel) -> str:
@@ -141,13 +151,13 @@ def _strongest_cells(values: np.ndarray, panel: Panel) -> str:
         return f"{values.shape[0]} by {values.shape[1]} cells"
     sizes = np.abs(values)
     best = sizes.argmax(1)
-    told = []
+    descriptions = []
     for row, (column, name) in enumerate(zip(best, rows, strict=True)):
         if sizes[row, column] > 0:
-            told.append(f"{name} most at {columns[column]} ({values[row, column]:.2g})")
-    if len(told) > _MANY:
-        told = [told[int(sizes.max(1).argmax())]]
-    return ", ".join(told)
+            descriptions.append(f"{name} most at {columns[column]} ({values[row, column]:.2g})")
+    if len(descriptions) > _MANY:
+        descriptions = [descriptions[int(sizes.max(1).argmax())]]
+    return ", ".join(descriptions)
 
 
 def _number(value: float, axis: Axis) -> str:

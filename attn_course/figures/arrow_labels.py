@@ -42,11 +42,11 @@ def _candidates(tip, half):
     away = _SIDES @ tip
     order = np.argsort(-away, kind="stable")
     for_width = np.array([half[0], 0.0])
-    found = []
+    middles = []
     for distance in _DISTANCES:
         for side in _SIDES[order]:
-            found.append(tip + side * (for_width + distance))
-    return found
+            middles.append(tip + side * (for_width + distance))
+    return middles
 
 
 def _cost(box, points, taken):

@@ -58,20 +58,20 @@ def _find_place(frame: Frame, number: int, places: Places, size: np.ndarray) -> 
 
 def _obstacles(frame: Frame) -> np.ndarray:
     """Points on everything that a legend should not cover, (n, 2) in pixels."""
-    found = [np.empty((0, 2))]
+    obstacles = [np.empty((0, 2))]
     for mark in frame.panel.marks:
         match mark:
             case marks.Line() | marks.Points():
-                found.append(np.column_stack([frame.x(mark.x), frame.y(mark.y)]))
+                obstacles.append(np.column_stack([frame.x(mark.x), frame.y(mark.y)]))
             case marks.Text():
-                found.append(np.array([[frame.x(mark.x), frame.y(mark.y) - 6]]))
+                obstacles.append(np.array([[frame.x(mark.x), frame.y(mark.y) - 6]]))
             case marks.Bars():
                 for across in (0.1, 0.5, 0.9):
                     x = frame.x(mark.left + across * (mark.right - mark.left))
                     for up in (0.05, 0.25, 0.5, 0.75, 1.0):
-                        points = np.column_stack([x, frame.y(up * mark.height)])
-                        found.append(points[mark.height != 0])
-    return np.concatenate(found)
+                        points = np.column_stack([x, frame.y(up * mark.tops)])
+                        obstacles.append(points[mark.tops != 0])
+    return np.concatenate(obstacles)
 
 
 def _sample(mark: marks.Mark, left: float, middle: float) -> str:

@@ -51,7 +51,10 @@ class Rule(Mark):
 
 @dataclass
 class Bars(Mark):
-    """Bars that stand on zero. left, right, height: (n,); colours: one for all, or one for each."""
+    """Bars that stand on zero.
+
+    left, right, height: (n,), nan for no bar. colours: one for all, or one for each.
+    """
 
     left: np.ndarray
     right: np.ndarray
@@ -61,6 +64,11 @@ class Bars(Mark):
 
     def extent(self) -> Extent:
         return np.concatenate([self.left, self.right]), np.append(self.height, 0.0)
+
+    @property
+    def tops(self) -> np.ndarray:
+        """Where the bars end, 0 where there is none."""
+        return np.nan_to_num(self.height)
 
 
 @dataclass

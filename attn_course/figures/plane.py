@@ -84,7 +84,7 @@ def query_weights(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
 def tie_directions(keys: ArrayLike) -> np.ndarray:
     """Unit vectors, (m, 2), along which the two best keys tie: the borders of the map."""
     keys = np.asarray(keys, float)
-    found = []
+    directions = []
     for first, second in combinations(keys, 2):
         across = first - second
         length = np.hypot(*across)
@@ -95,9 +95,9 @@ def tie_directions(keys: ArrayLike) -> np.ndarray:
         for ray in (along, -along):
             best = (keys @ ray).max()
             if first @ ray >= best - _SAME:
-                found.append(ray)
+                directions.append(ray)
 
-    return np.array(found).reshape(-1, 2)
+    return np.array(directions).reshape(-1, 2)
 
 
 def _keys(keys):
@@ -129,20 +129,20 @@ def _still(setting, keys, queries):
     left, right = panels(2)
     _draw_map(left, setting, keys, queries)
     _draw_weights(right, setting["names"], weights)
-    said = []
+    words = []
     for row in weights:
         pairs = zip(setting["names"], row, strict=True)
-        said.append(", ".join(f"{name} {weight:.2f}" for name, weight in pairs))
+        words.append(", ".join(f"{name} {weight:.2f}" for name, weight in pairs))
     if values is not None:
         output = (weights @ np.array(values)).mean()
-        said.append(f"output {output:.2f}")
+        words.append(f"output {output:.2f}")
         right.title = f"weights; the output is {output:.2f}"
 
     open_figures.remove(left.figure)
     title = setting["title"] or "whom a query attends to"
     places = ", ".join(f"({x:g}, {y:g})" for x, y in queries)
     alt = f"Query plane “{title}”: the plane of queries, coloured by the weights of the keys."
-    alt += f" Query at {places}: {'; '.join(said)}."
+    alt += f" Query at {places}: {'; '.join(words)}."
     return display.picture_of(left.figure, alt)
 
 

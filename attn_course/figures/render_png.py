@@ -89,7 +89,7 @@ def _draw_colour_bar(ax: Axes, cells: marks.Cells, label: str, most_ticks: int) 
 
 @singledispatch
 def _draw(mark: marks.Mark, ax: Axes) -> None:
-    """A mark with matplotlib."""
+    """Draw a mark with matplotlib; each kind of mark registers its own function."""
     raise NotImplementedError(type(mark).__name__)
 
 
@@ -121,7 +121,7 @@ def _(mark: marks.Rule, ax: Axes) -> None:
 def _(mark: marks.Bars, ax: Axes) -> None:
     widths = mark.right - mark.left
     style = {"color": mark.colours, "alpha": mark.opacity, "align": "edge"}
-    ax.bar(mark.left, mark.height, widths, label=mark.label or None, **style)
+    ax.bar(mark.left, mark.tops, widths, label=mark.label or None, **style)
 
 
 @_draw.register

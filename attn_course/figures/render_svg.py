@@ -99,7 +99,7 @@ def _(mark: marks.Bars, frame: Frame) -> str:
     sides = zip(
         frame.x(mark.left).tolist(),
         frame.x(mark.right).tolist(),
-        frame.y(mark.height).tolist(),
+        frame.y(mark.tops).tolist(),
         strict=True,
     )
     boxes = [
@@ -228,5 +228,5 @@ def _dots(x: np.ndarray, y: np.ndarray, diameter: float, colour: str, opacity: f
 
 
 def _opacity(opacity: float) -> str | None:
-    """Written only where something shines through."""
+    """Return the opacity as SVG writes it, None for an opaque mark."""
     return f"{opacity:g}" if opacity < 1 else None

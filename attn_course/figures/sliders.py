@@ -59,10 +59,10 @@ class Slider:
 
 def _round_step(span):
     """About a hundredth of the span, but 1, 2 or 5 times a power of ten: values that can be read."""
-    wanted = span / 100
-    power = 10.0 ** np.floor(np.log10(wanted))
+    hundredth = span / 100
+    power = 10.0 ** np.floor(np.log10(hundredth))
     round_numbers = power * np.array([1, 2, 5, 10])
-    ratios = np.abs(np.log(round_numbers / wanted))
+    ratios = np.abs(np.log(round_numbers / hundredth))
     best = ratios.argmin()
     return float(round_numbers[best])
 

@@ -5,8 +5,18 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Safe for the colour-blind (Okabe and Ito), used in this order; the last is for marks and queries.
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#4d4d4d")
+# Safe for the colour-blind (Okabe and Ito), used in this order; the last is for marks and queries. Tests
+# compare assets/figure.css, stored pictures and colours that a notebook's text names with this palette.
+PALETTE = {
+    "blue": "#0072b2",
+    "orange": "#d55e00",
+    "green": "#009e73",
+    "pink": "#cc79a7",
+    "yellow": "#e69f00",
+    "light blue": "#56b4e9",
+    "grey": "#4d4d4d",
+}
+COLOURS = tuple(PALETTE.values())
 INK = len(COLOURS) - 1
 TEXT = "text"  # the colour of text, which follows the theme of the page
 

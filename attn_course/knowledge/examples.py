@@ -1,4 +1,4 @@
-"""How text becomes training strings and numbers.
+"""Training strings, and numbers for them, from text.
 
 A symbol is always one character. At the level of words each word is written as one character of
 Unicode's private area, so that whatever works on characters works on words.
@@ -37,7 +37,7 @@ def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> st
 
 
 def finetuning_pair(question: str, answer: str, block_size: int) -> tuple[str, str]:
-    """What is read and what is to be predicted, two strings of block_size - 1 characters.
+    """Return the string that is read and the string that is predicted, block_size - 1 characters each.
 
     question, answer: strings of symbols.
     Predicted are the answer and the MASK that ends it; PAD stands where no loss is taken.

@@ -22,7 +22,7 @@ MASK_NUMBER = 1  # in every Alphabet
 
 
 class Reply(NamedTuple):
-    """What a model answered, and the probability it gave to that answer."""
+    """The answer of a model and the probability that the model gave to it."""
 
     text: str
     confidence: float

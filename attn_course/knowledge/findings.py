@@ -1,4 +1,4 @@
-"""What is measured on a trained model, and against what."""
+"""Measurements on a trained model, and the baselines they are compared with."""
 
 import math
 import time
@@ -30,7 +30,7 @@ Curves = dict[str, list[float]]
 
 
 class Recall(NamedTuple):
-    """Where a person was born, what the model said, and the probability it gave to that."""
+    """A person's birth place, the model's answer, and the probability that the model gave to it."""
 
     truth: str
     answer: str
@@ -94,10 +94,10 @@ def _recalls(rows):
 
 def pooled(runs: Iterable[dict], model: str, group: str) -> list[Recall]:
     """The recalls of one model and group over several recorded runs."""
-    found = []
+    recalls = []
     for run in runs:
-        found += run[model][group]
-    return found
+        recalls += run[model][group]
+    return recalls
 
 
 def score_of(recalls: Sequence[Recall]) -> Interval:
@@ -117,11 +117,11 @@ def majority(world: World) -> str:
 
 def cities_of_namesakes(world: World) -> list[set[str]]:
     """For each stranger the birth places of all known people who have one of the stranger's names."""
-    found = defaultdict(set)
+    cities = defaultdict(set)
     for person in world.group("told") + world.group("held"):
-        found[person.first].add(person.city)
-        found[person.family].add(person.city)
-    return [found[person.first] | found[person.family] for person in world.group("strangers")]
+        cities[person.first].add(person.city)
+        cities[person.family].add(person.city)
+    return [cities[person.first] | cities[person.family] for person in world.group("strangers")]
 
 
 def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:

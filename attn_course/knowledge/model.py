@@ -35,10 +35,8 @@ class Block(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x (B, T, D) -> (B, T, D)."""
-        found = self.attention(self.before_attention(x))
-        x = x + found
-        found = self.mlp(self.before_mlp(x))
-        return x + found
+        x = x + self.attention(self.before_attention(x))
+        return x + self.mlp(self.before_mlp(x))
 
 
 class LanguageModel(nn.Module):
@@ -69,10 +67,10 @@ class LanguageModel(nn.Module):
         if len(places) < T:
             shape = tuple(x.shape)
             raise ValueError(f"x {shape} is longer than the block of {len(places)}.")
-        found = self.symbols(x) + places[:T]  # (B, T, D)
-        found = self.dropout(found)
-        found = self.blocks(found)
-        return self.head(self.last(found))
+        stream = self.symbols(x) + places[:T]  # (B, T, D)
+        stream = self.dropout(stream)
+        stream = self.blocks(stream)
+        return self.head(self.last(stream))
 
 
 def _small_weights(module):

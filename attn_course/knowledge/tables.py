@@ -1,4 +1,4 @@
-"""What notebook 08 prints and draws of recalls, as lines and numbers."""
+"""Lines and numbers about recalls that notebook 08 prints and draws."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -23,11 +23,11 @@ def of_models(lab: Lab, models: Mapping[str, LanguageModel], score: Score) -> st
     lines = []
     for group in GROUPS:
         truths = [person.city for person in lab.world.group(group)]
-        said = {"majority": [common] * len(truths)}
+        answers_by_model = {"majority": [common] * len(truths)}
         for name, model in models.items():
             asked = findings.recalls(lab, model, group)
-            said[name] = [recall.answer for recall in asked]
-        for name, answers in said.items():
+            answers_by_model[name] = [recall.answer for recall in asked]
+        for name, answers in answers_by_model.items():
             share, low, high = score(answers, truths)
             interval = f"({low:.0%} to {high:.0%})"
             lines.append(f"{group:10} {name:15} {share:5.0%}   {interval}")
@@ -61,14 +61,14 @@ def calibration(recalls: Sequence[Recall], num_levels: int = 5) -> tuple[np.ndar
     hits = np.array([recall.right for recall in recalls])
     shares = np.full(num_levels, np.nan)
     for level in range(num_levels):
-        found = hits[levels == level]
-        if len(found) >= FEWEST:
-            shares[level] = found.mean()
+        at_level = hits[levels == level]
+        if len(at_level) >= FEWEST:
+            shares[level] = at_level.mean()
     return middles, shares
 
 
 def namesakes(run: dict, num_deals: int = 1000) -> tuple[float, float]:
-    """How often a recorded run names the city of a stranger's namesake, and how often by chance.
+    """Return the share of answers of a recorded run that name a namesake's city, and that share by chance.
 
     The chance is the mean over deals of the same answers to the strangers at random.
     """
@@ -83,7 +83,7 @@ def namesakes(run: dict, num_deals: int = 1000) -> tuple[float, float]:
 
 
 def _share_inside(answers, sets):
-    """How often an answer is in the set beside it."""
+    """Return the share of answers that are in the set beside them."""
     return float(np.mean([answer in cities for answer, cities in zip(answers, sets, strict=True)]))
 
 

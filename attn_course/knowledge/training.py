@@ -1,4 +1,4 @@
-"""How a language model is trained, stopped and resumed."""
+"""Train, stop and resume a language model."""
 
 import math
 import warnings
@@ -22,7 +22,7 @@ Watch = Callable[[int, nn.Module], None]
 
 
 class Batch(NamedTuple):
-    """What is read, x (B, T), and what is to be predicted, y (B, T); no loss is taken where y is 0."""
+    """The input x (B, T) and the symbols to predict, y (B, T); there is no loss where y is 0."""
 
     x: torch.Tensor
     y: torch.Tensor

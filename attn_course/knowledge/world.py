@@ -43,7 +43,7 @@ class Person:
 
     @property
     def biographies(self) -> tuple[str, ...]:
-        """What the pretraining text says of this person: nothing of a stranger."""
+        """The documents on this person in the pretraining text; none for a stranger."""
         if self.group == "strangers":
             return ()
         facts = {"name": self.name, "city": self.city, "trade": self.trade}
@@ -91,8 +91,8 @@ class World:
     def group(self, name: str) -> tuple[Person, ...]:
         """The people of one group."""
         if name not in GROUPS:
-            known = ", ".join(GROUPS)
-            raise UserError(f"there is no group {name!r}; there are {known}.")
+            names = ", ".join(GROUPS)
+            raise UserError(f"there is no group {name!r}; there are {names}.")
         return tuple(person for person in self.people if person.group == name)
 
     @property
@@ -104,13 +104,13 @@ class World:
 def _pairs_of_names(rng, num_names, num_known, num_strangers):
     """Different pairs of numbers; both numbers of a stranger's pair occur among the known."""
     pairs = [divmod(int(k), num_names) for k in rng.permutation(num_names**2)]
-    known = pairs[:num_known]
-    firsts = {first for first, _ in known}
-    families = {family for _, family in known}
+    named = pairs[:num_known]
+    firsts = {first for first, _ in named}
+    families = {family for _, family in named}
     strangers = [pair for pair in pairs[num_known:] if pair[0] in firsts and pair[1] in families]
     if len(strangers) < num_strangers:
         raise UserError(f"{num_names} names give {len(strangers)} strangers, not {num_strangers}.")
-    return known + strangers[:num_strangers]
+    return named + strangers[:num_strangers]
 
 
 def _birth_places(rng, count):
@@ -121,7 +121,7 @@ def _birth_places(rng, count):
     ends = np.cumsum(shares)
     quantiles = (rng.permutation(count) + 0.5) / count
     places = np.searchsorted(ends, quantiles)
-    return [CITIES[place] for place in places]
+    return [CITIES[k] for k in places]
 
 
 def _names(rng, count, endings):

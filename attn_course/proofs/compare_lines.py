@@ -1,5 +1,6 @@
 """Whether a line follows from the line before: algebra and signs prove, numbers with error bounds refute."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,10 @@ FAILS = "fails"
 OPEN = "could not be decided"
 BY_ALGEBRA = "by algebra"
 BY_SIGNS = "by signs"
+NO_RULE = (
+    "No rule of this course covers the step: write it in smaller steps and close to the given line, a sum "
+    "with the index that is given."
+)
 FIND_THE_SLIP = "Put these numbers into both lines to find the slip"
 
 
@@ -39,14 +44,15 @@ class Outcome:
                 "Write it in a form without them, or with positive ones"
             )
         if self:
-            return f"it was only {self.detail}, which is no proof. Show a smaller step in between"
+            return f"it was only {self.detail}, which is no proof"
         return self.detail
 
-    def sentence(self, step: str) -> str:
-        """What to say of a step that does not hold, or of which nobody can tell."""
+    def sentence(self, step: str, slip: str = "") -> str:
+        """Return a sentence on a step that does not hold or could not be decided; slip: its named cause."""
         if self.state == FAILS:
-            return f"{step} does not follow from the line before: {self.detail}."
-        return f"whether {step} follows could not be decided: {self.doubt}."
+            cause = f"{slip}; " if slip else ""
+            return f"{step} does not follow from the line before: {cause}{self.detail}."
+        return f"whether {step} follows could not be decided: {self.doubt}. {NO_RULE}"
 
 
 class Comparer:
@@ -62,12 +68,19 @@ class Comparer:
 
         A symbol that stands for something has its value on both sides.
         """
-        left = self.domain.with_values(before)
-        right = self.domain.with_values(after)
+        left = positivity.with_known_signs(self.domain.with_values(before), self.domain)
+        right = positivity.with_known_signs(self.domain.with_values(after), self.domain)
         try:
             return self._compare(left, relation, right)
         except intervals.Exhausted:
             return Outcome(OPEN, "the chain takes too many operations to work out")
+
+    def named_slip(self, line: Tree, slips: Mapping[str, Tree]) -> str:
+        """Return the sentence of the slip that gives this line, "" if none does."""
+        for sentence, wrong_line in slips.items():
+            if self.compare(wrong_line, "=", line).state in (HOLDS, PARTLY):
+                return sentence
+        return ""
 
     def _compare(self, left, relation, right):
         known = modular.compare(left, right, self.domain.positive, self.field)

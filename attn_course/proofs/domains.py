@@ -79,6 +79,10 @@ class Domain:
         ranges = {**self.ranges, name: replace(self.range_of(name), **ends)}
         return Domain(ranges, self.values, known=self.known)
 
+    def with_helpers(self, values: dict[str, Tree]) -> "Domain":
+        """Return this domain with values for symbols of the student's own."""
+        return Domain(self.ranges, {**values, **self.values}) if values else self
+
     def with_values(self, line: Tree) -> Tree:
         """`line` with the values of all symbols that have one; a value may use others."""
         if line not in self.known:

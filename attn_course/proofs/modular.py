@@ -27,6 +27,7 @@ from attn_course.proofs.polynomials import (
 from attn_course.proofs.trees import (
     BINDING,
     FUNCTIONS,
+    MINUS_ONE,
     Tree,
     add,
     children,
@@ -36,6 +37,7 @@ from attn_course.proofs.trees import (
     minus,
     rational,
     replaced,
+    times,
     walk,
 )
 
@@ -43,6 +45,8 @@ SQUARES = (3, 5, 7, 11, 13, 17, 19)  # these, -1 and 2 have square roots modulo 
 ROOTS = 5040  # an unknown is a power with this exponent, so that its roots are unknowns too
 LARGEST_POWER = ROOTS * 10**6  # a larger one may be a multiple of the order of every number
 LARGEST_EXPANDED = 12  # power of a sum that is multiplied out
+SHIFTS = (0, 1, -1, 2, -2, 3, -3)  # of the index of a sum
+MOST_SPLIT = 8  # terms that are written beside a sum
 LARGEST_TRIED = 100  # small prime factors of a number are below this
 SMALL_PRIMES = math.prod(k for k in range(23, 1000) if isprime(k))
 ASSIGNMENTS = 2
@@ -182,6 +186,7 @@ class Assignment:
         self.field = field
         self.seed = secrets.token_bytes(16)
         self.known: dict[Tree, int] = {}
+        self.summands: dict[Tree, list[Tree]] = {}  # of sums, by their index, one of each kind
         self.opaque = False  # whether some unknowns may depend on one another
 
     def dependent(self, *key: Any) -> int:
@@ -282,7 +287,7 @@ class Assignment:
         return outside, inside
 
     def opaque_root(self, value: int, exponent: Fraction) -> int:
-        """A power of the root of a number of which only the number is known."""
+        """Return `value` to the power `exponent`, where nothing is known of how the value is composed."""
         step = self.dependent("root", exponent.denominator, value % self.field.prime)
         return self.field.power(step, exponent.numerator)
 
@@ -365,7 +370,7 @@ class Assignment:
         return self.opaque_log(self.value(argument))
 
     def opaque_log(self, value: int) -> int:
-        """The logarithm of a number of which only the number is known."""
+        """Return the logarithm of `value`, where nothing is known of how the value is composed."""
         return 0 if value == 1 else self.dependent("log", value)
 
     def cos(self, argument: Tree) -> int:
@@ -405,20 +410,55 @@ class Assignment:
         if head == "Product":
             return self.dependent(head, first, last, self.value(body))
         index = ("Bound", level)
-        found = 0
+        total = 0
         for term in body[1:] if body[0] == "Add" else (body,):
             factors = list(_factors(term, index))
             inside = [part for part in factors if index in walk(part)]
             outside = [part for part in factors if part not in inside]
             factor = self.field.product(self.values(outside))
             if not inside:
-                found += factor * (last - first + 1)
+                total += factor * (last - first + 1)
                 continue
             summand = ("Mul", *inside)
             own = ("Bound", free_level(summand))  # the index is named after what the summand holds
-            value = self.value(replaced(summand, index, own))
-            found += factor * self.dependent(head, first, last, value)
-        return found
+            total += factor * self.sum_of(replaced(summand, index, own), own, low, high)
+        return total
+
+    def sum_of(self, summand: Tree, index: Tree, low: Tree, high: Tree) -> int:
+        """A sum of one product. Shifted and reversed sums are written with the first summand of their kind.
+
+        With F(m), the sum of this summand up to m, a sum from low to high is F(high) - F(low - 1).
+        """
+        turned = replaced(summand, index, add(low, high, times(MINUS_ONE, index)))
+        values = self.value(summand), self.value(turned)
+        for kind in self.summands.get(index, ()):
+            for shift in SHIFTS:
+                value = self.value(replaced(kind, index, add(index, rational(shift))))
+                if value in values:
+                    ends = add(high, rational(shift)), add(low, rational(shift - 1))
+                    return self.sum_up_to(kind, index, ends[0]) - self.sum_up_to(
+                        kind, index, ends[1]
+                    )
+        self.summands.setdefault(index, []).append(summand)
+        below = add(low, MINUS_ONE)
+        return self.sum_up_to(summand, index, high) - self.sum_up_to(summand, index, below)
+
+    def sum_up_to(self, summand: Tree, index: Tree, end: Tree) -> int:
+        """The sum of a summand up to this end; whole numbers added to the end are terms of their own."""
+        terms = self.expanded(end)
+        constant_term = Fraction(terms.pop((), 0))
+        if constant_term.denominator != 1 or abs(constant_term) > MOST_SPLIT:
+            return self.dependent("Sum", self.value(summand), self.value(end))
+        num_terms = constant_term.numerator
+        base = add(end, rational(-num_terms))
+        total = self.dependent("Sum", self.value(summand), self.value(base)) if terms else 0
+        steps = range(1, num_terms + 1) if num_terms > 0 else range(num_terms + 1, 1)
+        sign = 1 if num_terms > 0 else -1
+        for step in steps:
+            place = add(base, rational(step))
+            total += sign * self.value(replaced(summand, index, place))
+        self.opaque = True
+        return total
 
 
 _FUNCTIONS: dict[str, Callable[..., int]] = {

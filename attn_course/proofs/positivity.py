@@ -25,6 +25,8 @@ from attn_course.proofs.polynomials import (
 )
 from attn_course.proofs.trees import (
     BINDING,
+    DEFINED_EVERYWHERE,
+    FUNCTIONS,
     MINUS_ONE,
     ONE,
     ZERO,
@@ -40,6 +42,7 @@ from attn_course.proofs.trees import (
     symbols,
     times,
     walk,
+    with_changed_parts,
 )
 
 LARGEST_POWER = 12  # of a sum that is multiplied out
@@ -86,6 +89,32 @@ def have_one_sign(left: Tree, right: Tree, domain: Domain) -> bool:
     return False
 
 
+def with_known_signs(tree: Tree, domain: Domain) -> Tree:
+    """Return the tree without the absolute values and roots of even powers whose sign the domain fixes."""
+    if tree[0] in BINDING or not any(_hides_a_sign(node) for node in walk(tree)):
+        return tree
+    tree = with_changed_parts(tree, lambda part: with_known_signs(part, domain))
+    if not _hides_a_sign(tree):
+        return tree
+    inner = tree[1] if tree[0] == "Abs" else tree[1][1]
+    for base in (inner, times(MINUS_ONE, inner)):
+        if _is_not_negative(base, domain):
+            if tree[0] == "Abs":
+                return base
+            return power(base, rational(fraction_of(tree[1][2]) * fraction_of(tree[2])))
+    return tree
+
+
+def _hides_a_sign(node):
+    """Return True for |x| and for a root of an even power, (x**2)**(1/2)."""
+    if node[0] == "Abs":
+        return True
+    if node[0] != "Pow" or not is_number(node[2]) or node[2][2] == 1 or node[1][0] != "Pow":
+        return False
+    exponent = node[1][2]
+    return is_number(exponent) and exponent[2] == 1 and exponent[1] % 2 == 0
+
+
 def has_value(tree: Tree, domain: Domain) -> bool:
     """Whether it is shown that the tree has a real value everywhere in the domain."""
     if not all(has_value(part, domain) for part in children(tree)):
@@ -111,7 +140,7 @@ def has_value(tree: Tree, domain: Domain) -> bool:
         )
     if head == "Pow":
         return _is_positive(tree[1], domain)
-    return head != "tan"
+    return head in DEFINED_EVERYWHERE or head not in FUNCTIONS
 
 
 def _is_positive(tree, domain):

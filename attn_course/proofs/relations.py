@@ -37,5 +37,5 @@ def compose(first: str, second: str) -> str | None:
 
 
 def implies(proved: str, asked: str) -> bool:
-    """Whether `a proved b` says that `a asked b`: a strict relation says the one that allows equality."""
+    """Return True if `a proved b` implies `a asked b`: < implies <=, > implies >=, = implies <= and >=."""
     return asked in (proved, f"{proved[0]}=") or (proved == EQUAL and "=" in asked)

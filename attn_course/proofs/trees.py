@@ -19,6 +19,9 @@ LONGEST = 10_000  # bits of a number that is written down
 NAME = 40  # letters of a name
 BINDERS = 8  # sums and products in one expression
 FUNCTIONS = "exp log sin cos tan erf erfc Abs".split()  # of one argument
+DEFINED_EVERYWHERE = (
+    "exp sin cos erf erfc Abs".split()
+)  # those that have a value at every real number
 HYPERBOLIC = "sinh cosh tanh coth sech csch".split()
 SEVERAL = ("Add", "Mul", "Max", "Min")
 BINDING = ("Sum", "Product")
@@ -221,7 +224,9 @@ def _whole(text):
 def _constant(text):
     if text == "pi":
         return ("Constant", "pi")
-    if text in ("oo", "-oo", "zoo", "nan", "I"):
+    if text == "I":
+        raise Unreadable("lines are real here: write cos and sin instead of exp(I x)")
+    if text in ("oo", "-oo", "zoo", "nan"):
         raise Unreadable(f"{text} is not a real number")
     raise Unreadable("a constant in it is not something a chain of this course can use")
 
@@ -316,6 +321,11 @@ def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
     new_level = free_level(inner)
     new_body = replaced(inner, own, ("Bound", new_level))
     return (head, new_level, substitute(low, values), substitute(high, values), new_body)
+
+
+def with_changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """The tree with every tree right below it changed."""
+    return _in_order(tree[0], _changed_parts(tree, change))
 
 
 def _changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> list[Any]:

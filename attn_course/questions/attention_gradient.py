@@ -1,4 +1,4 @@
-"""Judges of 12.3 and 12.4, the gradient of attention, at once and block by block.
+"""Judges of 13.3 and 13.4, the gradient of attention, at once and block by block.
 
 torch's own differentiation is switched off while an answer runs.
 """
@@ -19,14 +19,14 @@ from attn_utils.kernels import softmax
 NAMES = ("dq", "dk", "dv")
 AUTOGRAD = "torch's own differentiation is switched off here: write the three products yourself"
 
-# 12.3, the chain
+# 13.3, the chain
 
 
 @chains_prove(
     "the gradient of a score is its weight times g times the difference between its value and the context."
 )
 def pull_is_towards_the_value() -> Claims:
-    """The claim of 12.3: the derivative of one score, with the weight alpha and the context c put in."""
+    """The claim of 13.3: the derivative of one score, with the weight alpha and the context c put in."""
     import sympy as sp
 
     s, v, c, g, C_0 = sp.symbols("s v c g C_0", real=True)
@@ -44,7 +44,7 @@ def pull_is_towards_the_value() -> Claims:
     return (pull,)
 
 
-# 12.3, the code
+# 13.3, the code
 
 SHAPES = (  # leading axes, T, S, d, dv; only the square one lets a transposed matrix pass through
     ((), 5, 5, 5, 5),
@@ -58,7 +58,7 @@ SHIFTED = (SHAPES[1], 1.0, 2000.0)  # all scores of a row are large, and differ 
 
 
 def gradients_are_exact(rng: Generator, attention_backward: Caller) -> str:
-    """12.3: gradients of q, k and v, for small and for large scores."""
+    """13.3: gradients of q, k and v, for small and for large scores."""
     trials = tensor_trials(_wrong_gradients)
     others = [(shape, factor, 0.0) for shape in SHAPES[1:] for factor in FACTORS]
     first = [(SHAPES[0], 1.0, 0.0), (SHAPES[1], 1.0, 0.0)]
@@ -69,9 +69,9 @@ def gradients_are_exact(rng: Generator, attention_backward: Caller) -> str:
         note = ", large scores" if factor + shift > 1 else ""
         setting = f"q {q.shape}, k {k.shape}, v {v.shape}{note}"
         result = _without_autograd(attention_backward, [q, k, v, g])
-        found = _three(result, "attention_backward")
+        gradients = _three(result, "attention_backward")
         right = exact_gradients(q, k, v, g)
-        trials.judge(found, right, _gap(found, right, setting), q, k, v, g, found)
+        trials.judge(gradients, right, _gap(gradients, right, setting), q, k, v, g, gradients)
 
     return f"all three gradients are right in {len(trials)} cases."
 
@@ -84,13 +84,13 @@ def _inputs(rng, lead, T, S, d, dv, *, factor):
 
 
 def _without_autograd(answer, arrays, *others, watched=False):
-    """What an answer gives; one that asks torch for gradients is told so."""
+    """Run an answer; if it asks torch for gradients, raise NotYet with a sentence on that."""
     try:
-        return answer.via(run_without_autograd, arrays, *others, watched=watched)
+        return answer.run_driver(run_without_autograd, arrays, *others, watched=watched)
     except NotYet as error:
         words = ("require grad", "requires_grad", "inference tensor", "autograd")
         if any(word in str(error).lower() for word in words):
-            raise NotYet(f"{AUTOGRAD}.") from None
+            raise NotYet(f"{AUTOGRAD}.", mistake=AUTOGRAD) from None
         raise
 
 
@@ -134,7 +134,7 @@ def _gradients(q, k, v, g, P, *, minus=None, in_dq=None, in_dk=None):
 
 
 def _wrong_after_weights(q, k, v, g, P, found):
-    """{sentence: [dq, dk, dv] of this mistake}, where the weights P are right: for 12.3 and 12.4."""
+    """{sentence: [dq, dk, dv] of this mistake}, where the weights P are right: for 13.3 and 13.4."""
     dP = g @ v.mT
     context = P @ v
     row = (g * context).sum(-1, keepdims=True)
@@ -229,7 +229,7 @@ def _wrong_gradients(q, k, v, g, found):
     return table
 
 
-# 12.4
+# 13.4
 
 BLOCKS = (  # T, S, d, dv, block
     (5, 7, 3, 4, 3),
@@ -242,24 +242,24 @@ LARGE = 2000.0
 
 
 def gradients_are_streamed(rng: Generator, stream_backward: Caller) -> str:
-    """12.4: the same gradients from saved outputs and log-sum-exps, never holding T times S numbers."""
+    """13.4: the same gradients from saved outputs and log-sum-exps, never holding T times S numbers."""
     trials = tensor_trials(_wrong_streams)
     others = [(shape, factor) for shape in BLOCKS[1:] for factor in (1.0, LARGE)]
     for shape, factor in [(BLOCKS[0], 1.0), *shuffled(rng, [*others, (BLOCKS[0], LARGE)])]:
         *sizes, block = shape
-        given, right = _saved(rng, sizes, factor)
+        saved, right = _saved(rng, sizes, factor)
         T, S = sizes[:2]
         setting = f"T = {T}, S = {S}, block {block}{', large scores' if factor > 1 else ''}"
-        found = _three(_without_autograd(stream_backward, given, block), "stream_backward")
-        trials.judge(found, right, _gap(found, right, setting), *given, block, found)
+        gradients = _three(_without_autograd(stream_backward, saved, block), "stream_backward")
+        trials.judge(gradients, right, _gap(gradients, right, setting), *saved, block, gradients)
 
     T, S = (int(size) for size in rng.integers(900, 1100, 2))
     block = 16
-    given, right = _saved(rng, (T, S, 8, 8), 1.0)
-    seen = _without_autograd(stream_backward, given, block, watched=True)
-    found = _three(seen, "stream_backward")
-    if not all(map(close, found, right)):
-        raise NotYet(f"{_gap(found, right, f'T = {T}, S = {S}, block {block}')}.")
+    saved, right = _saved(rng, (T, S, 8, 8), 1.0)
+    seen = _without_autograd(stream_backward, saved, block, watched=True)
+    gradients = _three(seen, "stream_backward")
+    if not all(map(close, gradients, right)):
+        raise NotYet(f"{_gap(gradients, right, f'T = {T}, S = {S}, block {block}')}.")
     return f"exact in {len(trials)} cases; {judge_streamed(seen, T, S, block)}."
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, largest_gap
+from attn_course.answers import STOPPED, Caller, NotYet, largest_gap
 from attn_course.answers.tensors import (
     TOLERANCE,
     close,
@@ -24,6 +24,7 @@ from attn_course.drivers import run_layer
 from attn_course.questions.attention_mistakes import (
     BOTH_IN_MEMORY,
     CAUSAL_WEIGHTS,
+    INVERTED,
     LOW_FILL,
     MERGES,
     SPLITS,
@@ -35,6 +36,10 @@ from attn_course.questions.attention_mistakes import (
 from attn_utils.masks import causal_mask
 
 AXES = ("batch", "T", "D", "H", "max_length")
+INVERTED_IN_LAYER = (
+    "the mask is the wrong way round: True means hidden in nn.MultiheadAttention, and may look in this "
+    "course and in scaled_dot_product_attention"
+)
 
 
 def judge_layer(
@@ -61,7 +66,7 @@ def judge_layer(
         setting = f"({', '.join(AXES[: len(case)])}) = {case}"
         x = rng.normal(size=(B, T, D))
         parameters = draw_parameters(rng, shapes(*sizes))
-        result = layer_class.via(run_layer, sizes, parameters, x)
+        result = layer_class.run_driver(run_layer, sizes, parameters, x)
         (found,) = loaded(result, parameters)["outputs"]
 
         leaves = leaves_of({"x": x, **parameters})
@@ -69,11 +74,12 @@ def judge_layer(
         trials.judge(found, right, distance(found, right, setting), leaves, H)
         judge_gradients(result["gradients"], right, leaves, setting)
 
+    judge_later_calls(rng, layer_class, shapes, compute, cases[0][2:])
     judge_leaks(rng, layer_class, cases[0][2:], compute, aim)
     judge_dropouts(rng, layer_class, shapes, sizes[2:])
     return (
-        f"outputs and gradients agree on {len(trials)} shapes, no gradient comes from a later token, and "
-        "both dropouts work."
+        f"outputs and gradients agree on {len(trials)} shapes, later calls of one layer depend on their own "
+        "input alone, no gradient comes from a later token, and both dropouts work."
     )
 
 
@@ -104,7 +110,9 @@ def _mistakes(compute, known, leaves, num_heads):
     """{sentence: output}: the layer's own mistakes, then those that any such layer invites."""
     run = partial(compute, leaves, num_heads)
     table = dict(known(leaves, num_heads))
-    for step, wrong in (("weigh", CAUSAL_WEIGHTS), ("split", SPLITS), ("merge", MERGES)):
+    weigh = {INVERTED_IN_LAYER: CAUSAL_WEIGHTS[INVERTED]} | CAUSAL_WEIGHTS
+    del weigh[INVERTED]
+    for step, wrong in (("weigh", weigh), ("split", SPLITS), ("merge", MERGES)):
         table |= {sentence: run(**{step: mistake}) for sentence, mistake in wrong.items()}
     sentence, split, merge = BOTH_IN_MEMORY
     return table | {
@@ -124,6 +132,43 @@ def _without(leaves, name):
     return leaves | {f"{name}.weight": identity, f"{name}.bias": 0}
 
 
+KEEPS = "the layer uses keys, weights or a mask of an earlier call again"
+MOST_TOKENS = 64  # as the cards say
+FIXED_LENGTH = "the mask has a fixed length, where each input has its own"
+
+
+def judge_later_calls(
+    rng: Generator, layer_class: Caller, shapes: Callable, compute: Callable, sizes: tuple
+) -> None:
+    """NotYet where one layer, called again on another input, gives another output than a new layer.
+
+    The later inputs have the shape of the first, then a greater length and another batch, then one token.
+    shapes, compute: as in `judge_layer`. sizes: D, H and the largest length, if the layer is made with one.
+    """
+    D, H, *others = sizes
+    T = int(rng.integers(4, 8))
+    longest = int(rng.integers(34, MOST_TOKENS + 1))
+    x, *later = (rng.normal(size=(*axes, D)) for axes in ((2, T), (2, T), (3, longest), (1, 1)))
+    sizes = (D, H, *(max(size, longest) for size in others))
+    parameters = draw_parameters(rng, shapes(*sizes))
+    for other in later:
+        setting = f"(B, T) = {x.shape[:2]} at first, {other.shape[:2]} later"
+        try:
+            result = layer_class.run_driver(run_layer, sizes, parameters, x, later=[other])
+        except NotYet as error:
+            if STOPPED not in str(error):
+                raise
+            message = f"{FIXED_LENGTH}, or {KEEPS}: {setting}, and {error}"
+            raise NotYet(message, mistake=FIXED_LENGTH) from None
+        _, output = loaded(result, parameters)["outputs"]
+        right = compute(leaves_of({"x": other, **parameters}), H)
+        if not close(output, right):
+            fact = distance(output, right, setting)
+            raise NotYet(
+                f"{KEEPS}; the first call is right, in the later one {fact}.", mistake=KEEPS
+            )
+
+
 def judge_leaks(
     rng: Generator, layer_class: Caller, sizes: tuple, compute: Callable, aim: Callable
 ) -> None:
@@ -137,21 +182,22 @@ def judge_leaks(
     low = -rng.uniform(2e4, 3e4)
     columns = np.where(np.arange(T) <= last, low, 1000.0)
     parameters, x = aim(rng, sizes, columns)
-    result = layer_class.via(run_layer, sizes, parameters, x, num_outputs=last + 1)
+    result = layer_class.run_driver(run_layer, sizes, parameters, x, num_outputs=last + 1)
     (found,) = loaded(result, parameters)["outputs"]
     leak = np.abs(result["gradients"]["x"][:, last + 1 :]).max()
     setting = f"where the scores that may be seen are near {low:.0f} and later ones near 1000"
     if np.isnan(leak):
-        raise NotYet(f"{TOO_LATE}: the gradient is nan {setting}.")
+        raise NotYet(f"{TOO_LATE}: the gradient is nan {setting}.", mistake=TOO_LATE)
     if not leak <= 0:
         raise NotYet(
             f"{LOW_FILL}: a later token reaches output {last}, with a gradient of {leak:.2g} and not "
-            f"exactly 0, {setting}."
+            f"exactly 0, {setting}.",
+            mistake=LOW_FILL,
         )
 
     right = compute(leaves_of({"x": x, **parameters}), sizes[1])
     if not close(found[:, 0], right[:, 0]):  # the first token sees itself alone, with weight 1
-        raise NotYet(f"{LOW_FILL}: output 0 is wrong {setting}.")
+        raise NotYet(f"{LOW_FILL}: output 0 is wrong {setting}.", mistake=LOW_FILL)
 
 
 NUM_SEQUENCES = 16  # sizes of the layer in which dropouts are traced
@@ -180,9 +226,9 @@ def judge_dropouts(
     x = np.tile(sequence, (NUM_SEQUENCES, 1, 1))
 
     def outputs(**options: Any) -> list[np.ndarray]:
-        """What the layer makes of x, one array a run."""
+        """Return the outputs of the layer for x, one array for each run."""
         seed = int(rng.integers(2**31))
-        result = layer_class.via(run_layer, sizes, parameters, x, seed=seed, **options)
+        result = layer_class.run_driver(run_layer, sizes, parameters, x, seed=seed, **options)
         return loaded(result, parameters)["outputs"]
 
     def weights(output: np.ndarray) -> np.ndarray:
@@ -210,7 +256,8 @@ def judge_dropouts(
             )
         elif _lost(output, calm, rate) is not None:
             why = "acts on the output; the two dropouts have changed places"
-        raise NotYet(f"attention_dropout {why}.")
+        mistake = f"attention_dropout {why}"
+        raise NotYet(f"{mistake}.", mistake=mistake)
     seen = np.broadcast_to(causal_mask(LENGTH)[:, None], lost.shape)  # (B, T, H, S)
     _judge_coins("attention_dropout", lost, seen, rate, "sequences queries heads keys")
 
@@ -220,7 +267,8 @@ def judge_dropouts(
         why = "does not drop features of the final output: it acts too early"
         if close(output, calm):
             why = "changes nothing in training: it should drop output features"
-        raise NotYet(f"residual_dropout {why}.")
+        mistake = f"residual_dropout {why}"
+        raise NotYet(f"{mistake}.", mistake=mistake)
     seen = np.ones_like(lost)
     _judge_coins("residual_dropout", lost, seen, rate, "sequences tokens features")
 
@@ -237,11 +285,12 @@ def _judge_eval(output, calm, option):
         raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
     far = largest_gap(output, calm)
     if not far <= TOLERANCE:
-        raise NotYet(f"{option} is left on in eval mode: the output moves by up to {far:.2g}.")
+        mistake = f"{option} is left on in eval mode"
+        raise NotYet(f"{mistake}: the output moves by up to {far:.2g}.", mistake=mistake)
 
 
 def _lost(found, calm, rate):
-    """Which numbers were dropped, where all others were divided by 1 - rate; else None."""
+    """Return a mask of the dropped numbers; None unless all others were divided by 1 - rate."""
     if found.shape != calm.shape or close(found, calm):
         return None
     lost = np.abs(found) <= TOLERANCE

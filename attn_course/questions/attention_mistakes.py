@@ -33,7 +33,7 @@ def _viewed(q, k):
 
 
 def _all_axes_turned(q, k):
-    """What `.T` does to three axes, where all of them have one size."""
+    """Return the scores that `.T` gives where all three axes have one size."""
     if q.ndim != 3 or len({*q.shape, *k.shape}) > 1:
         return NOT_HERE
     return q @ k.permute(2, 1, 0)
@@ -237,7 +237,7 @@ def wrong_contexts(
 
 
 def after(value: Any, step: Callable) -> Any:
-    """What a later step makes of a mistake's result."""
+    """Apply a later step to the result of a mistake."""
     if isinstance(value, Seen):
         return value
     if isinstance(value, AnyOf):

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, shuffled
+from attn_course.answers import Caller, NotYet, judge_separately, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import (
     close,
@@ -57,7 +57,7 @@ def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
 
 def _judge_output(trials, answer, name, compute, arrays, *others, setting):
     """Equal to `compute` of these arrays as tensors and the others, gradients included."""
-    result = answer.via(run_function, list(arrays.values()), *others)
+    result = answer.run_driver(run_function, list(arrays.values()), *others)
     (found,) = only_tensors(result, name, 1)
     leaves = leaves_of(arrays)
     right = compute(*leaves.values(), *others)
@@ -84,7 +84,7 @@ def _wrong_scores(found, q, k):
 
 
 def _reach_beyond(scores, low, high):
-    """Whether clipping to two different ends changes some of the scores."""
+    """Return True if clipping to two different ends changes some of the scores."""
     return bool(low < high and (scores.min() < low or scores.max() > high))
 
 
@@ -98,7 +98,7 @@ def attend_is_masked_softmax(rng: Generator, attend: Caller) -> str:
     for arrays, mask, what in _attend_cases(rng):
         q, k, v = arrays.values()
         setting = f"q {q.shape}, k {k.shape}{what}"
-        result = attend.via(run_function, [q, k, v, mask])
+        result = attend.run_driver(run_function, [q, k, v, mask])
         context, weights = only_tensors(result, "attend", 2)
 
         leaves = leaves_of({name: values.astype(float) for name, values in arrays.items()})
@@ -139,7 +139,7 @@ def _attend_cases(rng):
 
     cases.append((_drawn(rng, (2,), 5, 5), np.tri(5, dtype=bool), ""))
     closed = some.copy()
-    closed[0, ..., 2, :] = False
+    closed[0, 1, 2] = False  # in one head alone
     cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
 
     usual, *others = cases
@@ -220,7 +220,7 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
     odd = 1 + 2 * int(rng.integers(4, 20))
     usual = int(rng.integers(5, 9))
     for T in [usual, *shuffled(rng, [1, 2, odd, odd + 3])]:
-        result = causal_mask.via(run_function, [], T)
+        result = causal_mask.run_driver(run_function, [], T)
         (found,) = only_tensors(result, "causal_mask", 1)
         shape = (T, T)
         if found.squeeze().shape != np.zeros(shape).squeeze().shape:
@@ -233,7 +233,8 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
         readings = _mask_readings(mask, scores)
         now = {name for name, weights in readings.items() if close(weights, right)}
         if not now:
-            raise NotYet(_why_not_causal(readings, scores, T))
+            message, mistake = _why_not_causal(readings, scores, T)
+            raise NotYet(message, mistake=mistake)
         _judge_low_scores(mask, now, T)
         fits = fits & now if fits else now
         if not fits:
@@ -280,43 +281,50 @@ def _judge_low_scores(mask, now, T):
     for name, weights in _mask_readings(mask, scores).items():
         leak = np.where(look, 0, weights).max()
         if name in now and not leak <= 0:
-            raise NotYet(f"{LOW_FILL}: a later key gets the weight {leak:.2g} (length {T}).")
+            message = f"{LOW_FILL}: a later key gets the weight {leak:.2g} (length {T})."
+            raise NotYet(message, mistake=LOW_FILL)
 
 
 def _why_not_causal(readings, scores, T):
-    """A sentence on what a mask of this length shows or hides that it should not."""
+    """Return a sentence on what a mask of this length shows or hides wrongly, and the known mistake."""
     look = reference_mask(T)
     tensor = as_leaf(look)
-    known = {sentence: np.asarray(change(tensor)) for sentence, change in CAUSAL_MASKS.items()}
-    known["no key is hidden"] = np.ones((T, T), bool)
+    masks = {sentence: np.asarray(change(tensor)) for sentence, change in CAUSAL_MASKS.items()}
+    masks["no key is hidden"] = np.ones((T, T), bool)
     for name, weights in readings.items():
-        for sentence, seen in known.items():
+        for sentence, seen in masks.items():
             if close(weights, _masked_softmax(scores, seen)):
-                return f"{sentence} (length {T}, read as: {name})."
+                return f"{sentence} (length {T}, read as: {name}).", sentence
 
     leaks = [np.where(look, 0, weights).sum(-1).max() for weights in readings.values()]
     if min(leaks) <= 1e-5:
-        return f"no later key is seen, but some earlier ones are hidden too (length {T})."
-    return f"a query puts {leaks[0]:.2g} of its weight on later keys (length {T})."
+        return f"no later key is seen, but some earlier ones are hidden too (length {T}).", ""
+    return f"a query puts {leaks[0]:.2g} of its weight on later keys (length {T}).", ""
 
 
 def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
     """6.5: head i owns a block of neighbouring features of every token, and merging undoes it."""
-    splits = tensor_trials(partial(_moved, WRONG_SPLITS))
-    merges = tensor_trials(partial(_moved, WRONG_MERGES))
     different = (2, int(rng.integers(5, 9)), 12, 3)  # all axes
     others = [(1, 1, 4, 2), (3, 7, 8, 1), (2, 8, 8, 8), (2, 3, 8, 2)]
-    for sizes in [different, *shuffled(rng, others)]:
-        B, T, D, H = sizes
-        x = {"x": rng.normal(size=(B, T, D))}
-        setting = f"split_heads, (B, T, D, H) = {sizes}"
-        _judge_output(splits, split, "split_heads", split_heads, x, H, setting=setting)
+    shapes = [different, *shuffled(rng, others)]
 
-        heads = {"x": rng.normal(size=(B, H, T, D // H))}
-        setting = f"merge_heads, (B, T, D, H) = {sizes}"
-        _judge_output(merges, merge, "merge_heads", merge_heads, heads, setting=setting)
+    def judge_split() -> str:
+        trials = tensor_trials(partial(_moved, WRONG_SPLITS))
+        for B, T, D, H in shapes:
+            x = {"x": rng.normal(size=(B, T, D))}
+            setting = f"split_heads, (B, T, D, H) = {(B, T, D, H)}"
+            _judge_output(trials, split, "split_heads", split_heads, x, H, setting=setting)
+        return f"Head and feature are where they belong on {len(trials)} shapes."
 
-    return f"head and feature are where they belong on {len(splits)} shapes, there and back."
+    def judge_merge() -> str:
+        trials = tensor_trials(partial(_moved, WRONG_MERGES))
+        for B, T, D, H in shapes:
+            heads = {"x": rng.normal(size=(B, H, T, D // H))}
+            setting = f"merge_heads, (B, T, D, H) = {(B, T, D, H)}"
+            _judge_output(trials, merge, "merge_heads", merge_heads, heads, setting=setting)
+        return "Merging puts them back."
+
+    return judge_separately({"split_heads": judge_split, "merge_heads": judge_merge})
 
 
 def _moved(moves, found, *inputs):

@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, asked, largest_gap, matrix, number, vector
-from attn_course.answers.mistakes import Seen, Trials, round_up, same, seen, told_apart
+from attn_course.answers import (
+    Caller,
+    NotYet,
+    answers_to,
+    array,
+    largest_gap,
+    matrix,
+    number,
+    vector,
+)
+from attn_course.answers.mistakes import Seen, Trials, distinct_texts, round_up, same, seen
 from attn_course.questions.random_keys import (
     LIMIT,
     average_error,
@@ -35,7 +44,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         settings.append((columns[:, :m], columns[:, m:]))
 
     trials = Trials(_projection_mistakes, absolute=1e-6)
-    for (A, B), answer in asked(rng, projection, settings):
+    for (A, B), answer in answers_to(rng, projection, settings):
         M = _read_projection(answer, A)
         with np.errstate(over="ignore", invalid="ignore"):
             onto_a = M @ A
@@ -101,7 +110,7 @@ def judge_averages(
     """[(setting, query, L1 error of its weights)] of an answer that is right on every (keys, a, b)."""
     trials = Trials(_average_mistakes)
     judged = []
-    for setting, answer in asked(rng, query_of, settings):
+    for setting, answer in answers_to(rng, query_of, settings):
         keys, a, b = setting
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n} keys")
@@ -151,8 +160,8 @@ def _average_fact(keys, a, b, query):
     left = np.delete(weights, [a, b]).sum()
     percent = f"{left:.0%}"
     if percent == "1%":  # which may be left
-        percent = f"{told_apart(100 * left, 1)[0]}%"
-    fact = f"{percent} of the weight is left on other keys at n = {len(keys)}"
+        percent = f"{distinct_texts(100 * left, 1)[0]}%"
+    fact = f"{percent} of the weight is left on other keys at n = {len(keys)}, a = {a}, b = {b}"
 
     factor = lengthening_needed(keys, query[None], a, b)
     if factor:
@@ -188,9 +197,37 @@ def tied_weight() -> Claims:
         "only": (t,),
     }
     rest = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
+    count_slips = {
+        "n is written for n - 2, and keys a and b are not among the others": n,
+        "n - 1 is written for n - 2: two keys are not among the others": n - 1,
+        "the other keys are left out, but e^0 is 1": sp.Integer(0),
+        "the other keys are left out but for one": sp.Integer(1),
+    }
+    two = 2 * sp.exp(t)
+    slips = {sentence: sp.exp(t) / (two + count) for sentence, count in count_slips.items()} | {
+        "one of the two exponentials e^t below is lost": sp.exp(t) / (sp.exp(t) + n - 2),
+        "that is the weight of a and b together": two / (two + n - 2),
+        "a factor 2 is lost where everything is divided by e^t": 1 / (1 + (n - 2) * sp.exp(-t)),
+        "a sign in the exponent is turned round": 1 / (2 + (n - 2) * sp.exp(t)),
+    }
+    of_score = {
+        "both products are counted as 1, but k_a and k_b are orthogonal": 2 * t,
+        "k_a times k_a is 1, the square of its length": sp.Integer(0),
+        "the factor t is lost": sp.Integer(1),
+        "a sign is turned round": -t,
+    }
     return (
-        Claim(name="`score_a`", start=s_a, goal=t, **scores),
-        Claim(name="`score_i`", start=s_i, goal=sp.Integer(0), **scores),
+        Claim(name="`score_a`", start=s_a, goal=t, slips=of_score, **scores),
+        Claim(
+            name="`score_i`",
+            start=s_i,
+            goal=sp.Integer(0),
+            slips={
+                "k_i is orthogonal to both keys, so its score is not that of a": t,
+                "orthogonal keys have the product 0, not a negative one": -t,
+            },
+            **scores,
+        ),
         Claim(
             name="`two_tied`",
             start=sp.exp(s_a) / (sp.exp(s_a) + sp.exp(s_b) + rest),
@@ -199,6 +236,7 @@ def tied_weight() -> Claims:
             where={s_a: t, s_b: t, s_i: 0},
             only=(t, n),
             forms=(without("a form without a sum over keys", "Sum", "Product"),),
+            slips=slips,
         ),
     )
 
@@ -213,8 +251,11 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (25.0, 200),
         (-30.0, 12),
         (12.0, 100_000),
+        (-4.5, 9),
+        (-20.0, 30),
     ]
     ordinary += drawn_rows(rng, 15, (-3.0, 25.0), (3, 200))
+    ordinary += drawn_rows(rng, 4, (-12.0, -3.0), (3, 200))  # small weights, which are not 0
     extreme = [
         (1000.0, 50),
         (-1000.0, 50),
@@ -225,13 +266,13 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (float(rng.uniform(709.1, 709.7)), 50),  # exp(t) is finite, and twice that is not
     ]
 
-    trials = Trials(_weight_mistakes, absolute=1e-14)
+    trials = Trials(_weight_mistakes, absolute=1e-16)
     for settings in (ordinary, extreme):
-        for (t, n), answer in asked(rng, average_weight, settings, _call):
+        for (t, n), answer in answers_to(rng, average_weight, settings, _call):
             call = _call(t, n)
             found = number(answer, call)
             right = _tied_weight(t, n)
-            said, measured = told_apart(found, right, digits=4)
+            said, measured = distinct_texts(found, right, digits=4)
             fact = f"{call} is {said}, the measured weight {measured}"
             trials.add(found, right, fact, t, n)
         trials.settle()
@@ -285,7 +326,7 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
     ]
     settings = [(*size, is_scaled) for size, is_scaled in product(sizes, (False, True))]
     trials = Trials(_sharpness_mistakes, relative=1e-4)
-    for (n, d, epsilon, scaled), answer in asked(rng, average_sharpness, settings):
+    for (n, d, epsilon, scaled), answer in answers_to(rng, average_sharpness, settings):
         t = number(answer, "t")
         height = t / np.sqrt(d) if scaled else t
         left = leftover(height, n, leaders=2)
@@ -334,14 +375,17 @@ QUESTIONS = (
         id="2.1",
         title="Take a sum apart",
         minutes=16,
-        parts=(Part("code", ("projection",), projection_separates), Part("written")),
+        parts=(
+            Part("code", ("projection",), projection_separates, points=0.5),
+            Part("written", points=1),
+        ),
         covers=("002 b.i",),
         hints=(
             "The two vectors are arbitrary, so one of them may be zero. What must M A be, and what "
             "must M B be?",
             "How long is the projection of v_a + v_b onto one column of A? What does v_b contribute to it?",
             "First find the coordinates of v_a along the columns of A; then build v_a from them.",
-            "For the proof: every v_a is A x for some x. Write v_b likewise, multiply out, and look where "
+            "In words: every v_a is A x for some x. Write v_b likewise, multiply out, and look where "
             "the two assumptions come in.",
         ),
     ),
@@ -349,7 +393,7 @@ QUESTIONS = (
         id="2.2",
         title="A query that averages",
         minutes=10,
-        parts=(Part("code", ("average_query",), query_averages),),
+        parts=(Part("code", ("average_query",), query_averages, points=1.5),),
         covers=("000 b", "001 b", "002 b.ii", "004 b"),
         hints=(
             "Which scores would give the weights 1/2, 1/2 and almost nothing elsewhere?",
@@ -361,12 +405,12 @@ QUESTIONS = (
         id="2.3",
         title="The weight, from its definition",
         minutes=13,
-        parts=(Part("derive", ("score_a", "score_i", "two_tied"), tied_weight),),
+        parts=(Part("derive", ("score_a", "score_i", "two_tied"), tied_weight, points=2.5),),
         covers=("000 b", "002 b.ii", "003 1.2"),
         hints=(
             "Multiply the query out: which products of two different keys are left, and what are they?",
-            "First put the three scores into the weight.",
-            "A sum of equal terms is a product. How many terms are there?",
+            "First put the three scores into the weight: write t for s_a and s_b, and 0 for s_i.",
+            "A sum of equal terms is a product: `sp.Sum(1, (i, 1, m))` is m. How many terms are there?",
             "Dividing above and below by the same exponential leaves one exponential.",
         ),
     ),
@@ -374,7 +418,7 @@ QUESTIONS = (
         id="2.4",
         title="The weight, for any t",
         minutes=7,
-        parts=(Part("code", ("average_weight",), weight_is_closed_form),),
+        parts=(Part("code", ("average_weight",), weight_is_closed_form, points=0.5),),
         covers=("002 b.ii", "003 1.2"),
         hints=(
             "Your derivation in 2.3 ends in a formula. In which equal form does the exponential "
@@ -386,7 +430,7 @@ QUESTIONS = (
         id="2.5",
         title="How high the tie must be",
         minutes=7,
-        parts=(Part("code", ("average_sharpness",), sharpness_is_smallest),),
+        parts=(Part("code", ("average_sharpness",), sharpness_is_smallest, points=1),),
         covers=("003 1.2",),
         hints=(
             "In 1.6 one key had the exponential e^t. How many have it here, and how many keys are left?",

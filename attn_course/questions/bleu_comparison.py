@@ -1,5 +1,7 @@
-"""Questions 10.1-10.3, BLEU and what a difference of it means."""
+"""Questions 11.1-11.3, BLEU and what a difference of it means."""
 
+import functools
+import operator
 from collections import Counter
 from itertools import chain
 
@@ -24,27 +26,41 @@ WITHOUT_FOUR = {
 
 
 def bleu_agrees(rng: Generator, bleu: Caller) -> str:
-    """10.1: equal to sacrebleu without its smoothing on several corpora; zero where no 4-gram matches."""
+    """11.1: equal to sacrebleu's number, with one and with several references; 0 where no 4-gram matches."""
     trials = Trials(_wrong_scores, absolute=CLOSE)
     corpora = _corpora(rng)
     for kind in shuffled(rng, list(corpora)):
-        corpus = corpora[kind]
-        found = _asked(bleu, kind, *corpus)
-        right, _ = _sacrebleu(*corpus)
-        trials.add(found, right, f"{found:.4f}, not {right:.4f} ({kind})", *corpus)
+        hypotheses, references = corpora[kind]
+        score = _score_of(bleu, kind, hypotheses, [[text] for text in references])
+        right, _ = _sacrebleu(hypotheses, references)
+        fact = f"{score:.4f}, not {right:.4f} ({kind})"
+        trials.add(score, right, fact, hypotheses, references)
     trials.settle()
 
+    with_several = Trials(_wrong_with_several, absolute=CLOSE)
+    sizes = {"two references for each": (2, 3), "one to three references for each": (1, 4)}
+    for kind, numbers in shuffled(rng, list(sizes.items())):
+        corpus = _several(rng, *numbers)
+        score = _score_of(bleu, kind, *corpus)
+        right = _sacrebleu_of_several(*corpus)
+        with_several.add(score, right, f"{score:.4f}, not {right:.4f} ({kind})", *corpus)
+    with_several.settle()
+
     for kind in shuffled(rng, list(WITHOUT_FOUR)):
-        found = _asked(bleu, kind, *WITHOUT_FOUR[kind])
-        if not abs(found) <= 1e-9:
+        hypotheses, references = WITHOUT_FOUR[kind]
+        score = _score_of(bleu, kind, hypotheses, [[text] for text in references])
+        if not abs(score) <= 1e-9:
             raise NotYet(
-                f"{kind}: no 4-gram matches, which makes BLEU 0 by (1), and yet it is {found:.2f}."
+                f"{kind}: no 4-gram matches, which makes BLEU 0 by (1), and yet it is {score:.2f}."
             )
 
-    return "equal to sacrebleu's number on six corpora; where no 4-gram matches it is 0."
+    return (
+        f"equal to sacrebleu's number on {len(corpora) + len(sizes)} corpora, two of them with several "
+        "references; where no 4-gram matches it is 0."
+    )
 
 
-def _asked(bleu, kind, hypotheses, references):
+def _score_of(bleu, kind, hypotheses, references):
     """The number for this corpus; where the answer stops, the sentence names the corpus."""
     try:
         return number(bleu(hypotheses, references), "bleu(...)")
@@ -63,6 +79,10 @@ def _corpora(rng):
         "words said again and again": (
             [["the"] * 9, list("abcdef")],
             [list("xytheab"), list("abcdefg")],
+        ),
+        "words that look alike when they are joined": (
+            [["a", "bc", "d", "e", "f", "g", "h"], ["x", "yz", "u", "v", "w"]],
+            [["ab", "c", "d", "e", "f", "g", "h"], ["xy", "z", "u", "v", "w"]],
         ),
         "an empty hypothesis and short ones": (
             [[], ["a"], ["a", "b"], list("abcdefgh")],
@@ -86,6 +106,26 @@ def _corpus(rng, num_sentences, *, keep, extra=0.0, drop=0.0):
         hypotheses.append(chosen + _words(rng, round(size * extra)))
 
     return hypotheses, references
+
+
+def _several(rng, fewest, most):
+    """(hypotheses, a list of references for each); the nearest in length is mostly the longer one."""
+    hypotheses, references = _corpus(rng, 30, keep=0.8, drop=0.2)
+    several = []
+    for hypothesis, reference in zip(hypotheses, references, strict=True):
+        texts = [reference]
+        for _ in range(int(rng.integers(fewest, most)) - 1):
+            size = max(1, len(hypothesis) + int(rng.choice([-5, -4, 5, 6])))
+            words = (reference + _words(rng, size))[:size]
+            is_kept = rng.random(size) < 0.6
+            texts.append(np.where(is_kept, words, _words(rng, size)).tolist())
+        several.append([texts[k] for k in rng.permutation(len(texts))])
+
+    for k in range(3):  # one reference as much shorter as the other is longer
+        several[k] = [hypotheses[k][1:], [*hypotheses[k], "w0"]]
+    hypotheses[3] = ["w1", "w1", "w1", "w2", "w3"]  # w1 three times in all references, twice in one
+    several[3] = [["w1", "w1", "w4", "w2", "w3", "w6"], ["w5", "w1", "w7"]]
+    return hypotheses, several
 
 
 def _with_capitals(rng):
@@ -115,6 +155,89 @@ def _sacrebleu(hypotheses, references):
     result = metric.corpus_score(mine, [theirs])
     stats = [*result.counts, *result.totals, result.sys_len, result.ref_len]
     return result.score, np.array(stats)
+
+
+def _sacrebleu_of_several(hypotheses, references):
+    """The same number where each hypothesis has a list of references."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    metric = BLEU(tokenize="none", smooth_method="none", force=True)
+    most = max(map(len, references))
+    texts = [[" ".join(tokens) for tokens in several] for several in references]
+    streams: list = [[of[k] if k < len(of) else None for of in texts] for k in range(most)]
+    return metric.corpus_score([" ".join(tokens) for tokens in hypotheses], streams).score
+
+
+def _most_often(counters):
+    """Each n-gram as often as in the reference that has it most often."""
+    return functools.reduce(operator.or_, counters)
+
+
+def _nearest(size, sizes):
+    return min(sizes, key=lambda other: (abs(other - size), other))
+
+
+def _bleu_with(hypotheses, references, allowed=_most_often, length=_nearest):
+    """BLEU where `allowed` joins the Counters of the references and `length` chooses one of their lengths."""
+    matches = np.zeros(4)
+    totals = np.zeros(4)
+    c = r = 0
+    for mine, theirs in zip(hypotheses, references, strict=True):
+        c += len(mine)
+        r += length(len(mine), [len(text) for text in theirs])
+        for n in ORDERS:
+            grams = _grams(mine, n)
+            counters = [_grams(text, n) for text in theirs]
+            matches[n - 1] += (grams & allowed(counters)).total()
+            totals[n - 1] += grams.total()
+    return 100 * _geometric(matches / np.maximum(totals, 1)) * _brevity(c, r)
+
+
+def _wrong_with_several(hypotheses, references):
+    corpus = (hypotheses, references)
+    best = []
+    for mine, theirs in zip(*corpus, strict=True):
+        shared = [(_grams(mine, 1) & _grams(text, 1)).total() for text in theirs]
+        best.append([theirs[int(np.argmax(shared))]])
+    return {
+        "only the first reference of each hypothesis is used": _bleu_with(
+            hypotheses, [several[:1] for several in references]
+        ),
+        "only the last reference of each hypothesis is used": _bleu_with(
+            hypotheses, [several[-1:] for several in references]
+        ),
+        "the references' counts are added up; an n-gram may match as often as in the one reference that "
+        "has it most often": _bleu_with(*corpus, allowed=lambda counters: sum(counters, Counter())),
+        "an n-gram counts only if all references have it; one is enough": _bleu_with(
+            *corpus, allowed=lambda counters: functools.reduce(operator.and_, counters)
+        ),
+        "the matches are those of a single best reference; each n-gram has its own": _bleu_with(
+            hypotheses, best
+        ),
+        "r takes the shortest reference; the one nearest in length is asked for": _bleu_with(
+            *corpus, length=lambda size, sizes: min(sizes)
+        ),
+        "r takes the longest reference; the one nearest in length is asked for": _bleu_with(
+            *corpus, length=lambda size, sizes: max(sizes)
+        ),
+        "r takes the first reference; the one nearest in length is asked for": _bleu_with(
+            *corpus, length=lambda size, sizes: sizes[0]
+        ),
+        "r takes the mean length of the references; the nearest in length is asked for": _bleu_with(
+            *corpus, length=lambda size, sizes: np.mean(sizes)
+        ),
+        "r adds up all references; one length for each hypothesis is asked for": _bleu_with(
+            *corpus, length=lambda size, sizes: sum(sizes)
+        ),
+        "where two references are equally near in length, r takes the longer one; the shorter is asked for": (
+            _bleu_with(
+                *corpus,
+                length=lambda size, sizes: min(
+                    sizes, key=lambda other: (abs(other - size), -other)
+                ),
+            )
+        ),
+    }
 
 
 def _geometric(shares):
@@ -204,10 +327,27 @@ def _misunderstood(hypotheses, references):
         "hypotheses and references have changed places": sides[::-1],
     }
     return {
+        "the words of an n-gram are joined without a mark between them, so that different ones look alike": (
+            _joined(hypotheses, references)
+        ),
         "this is the mean of the sentences' BLEU scores; add up the counts of all sentences first": (
             np.mean(alone)
-        )
+        ),
     } | {sentence: _sacrebleu(*corpus)[0] for sentence, corpus in wrong.items()}
+
+
+def _joined(hypotheses, references):
+    """BLEU of n-grams that are text without marks between the words."""
+    pairs = list(zip(hypotheses, references, strict=True))
+    joined = [
+        [Counter("".join(gram) for gram in _grams(text, n).elements()) for text in pair]
+        for n in ORDERS
+        for pair in pairs
+    ]
+    matches = np.array([(mine & theirs).total() for mine, theirs in joined]).reshape(4, -1).sum(1)
+    totals = np.array([mine.total() for mine, _ in joined]).reshape(4, -1).sum(1)
+    c, r = (sum(map(len, side)) for side in (hypotheses, references))
+    return 100 * _geometric(matches / np.maximum(totals, 1)) * _brevity(c, r)
 
 
 def _grams(tokens, n):
@@ -229,7 +369,7 @@ def _summed(pairs, count):
 
 
 def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
-    """10.2: the gain to the digit, interval and p within what the samples of both sides allow.
+    """11.2: the gain to the digit, interval and p within what the samples of both sides allow.
 
     Interval and p are means over two seeds of 1,000 samples and are compared with 10,000 of our own:
     limits are more than four standard errors away for what is right.
@@ -256,7 +396,8 @@ def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
         if np.array_equal(rows[0], rows[1]):
             raise NotYet("two generators with different seeds gave one result: nothing was drawn.")
 
-    _judge_last(paired_bootstrap, one, int(rng.integers(2**31)))
+    for place, name in ((-1, "last"), (0, "first")):
+        _judge_single(paired_bootstrap, one, place, name, int(rng.integers(2**31)))
     return (
         "the gain is that of the whole set; interval and p agree with 10,000 samples of the check, for two "
         "systems that clearly differ and for two that hardly do."
@@ -265,7 +406,7 @@ def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
 
 def _resampled_by(paired_bootstrap, one, other, seed):
     """(gain, low, high, p) of 1,000 samples drawn with this seed."""
-    (result,) = paired_bootstrap.via(call_with_seeds, [(one, other)], [seed], 1000)
+    (result,) = paired_bootstrap.run_driver(call_with_seeds, [(one, other)], [seed], 1000)
     return vector(result, 4, "(gain, low, high, p)")
 
 
@@ -329,7 +470,7 @@ def _judge_gain(gain, one, other, gains):
     by_sentence = _bleu(other) - _bleu(one)
     noise = gains.std() / 1000**0.5  # of a mean over the answer's samples
     fact = f"the gain is {gain:.4f}, where the scores of the whole test set differ by {right:.4f}"
-    known = {
+    mistakes = {
         "it is the mean over sentences": (by_sentence.mean(), CLOSE),
         "it should be that of `other` over `one`": (-right, CLOSE),
         "BLEU is written from 0 to 100": (right / 100, CLOSE),
@@ -338,7 +479,7 @@ def _judge_gain(gain, one, other, gains):
             5 * noise,
         ),
     }
-    for what, (wrong, limit) in known.items():
+    for what, (wrong, limit) in mistakes.items():
         if abs(gain - wrong) <= limit:
             raise NotYet(f"{fact}; {what}.")
     raise NotYet(f"{fact}.")
@@ -356,24 +497,30 @@ def _judge_interval(ends, one, other, gains, rng):
         return
 
     width = high - low
-    wanted = np.ptp(right)
+    right_width = np.ptp(right)
     unpaired = _gains(rng, one, other, paired=False)
     apart = np.ptp(np.quantile(unpaired, [0.025, 0.975]))
-    if width <= 0.02 * wanted:
+    if width <= 0.02 * right_width:
         raise NotYet(
             f"the interval has width {width:.2g}: drawn without replacement, or divided by the number "
             "of samples, every resampled test set is the same."
         )
-    known = {
+    mistakes = {
         "as if each system had been given test sets of its own; draw the sentences once for both": apart,
-        "as if each test set had half of the sentences; draw as many as there are": 2**0.5 * wanted,
+        "as if each test set had half of the sentences; draw as many as there are": 2**0.5
+        * right_width,
     }
-    fits = [what for what, wrong in known.items() if abs(width - wrong) <= 0.15 * wrong]
-    if fits and width > 1.2 * wanted:
-        raise NotYet(f"the interval is {width / wanted:.1f} times too wide, {', or '.join(fits)}.")
+    below = (gains < low).mean()
+    above = (gains > high).mean()
+    fits = [what for what, wrong in mistakes.items() if abs(width - wrong) <= 0.15 * wrong]
+    if fits and width > 1.2 * right_width and max(below, above) <= 0.02:  # too wide on both sides
+        raise NotYet(
+            f"the interval is {width / right_width:.1f} times too wide, {', or '.join(fits)}."
+        )
 
     raise NotYet(
-        f"the interval ({low:.2f}, {high:.2f}) holds {holds:.0%} of resampled gains, not 95%."
+        f"the interval ({low:.2f}, {high:.2f}) holds {holds:.0%} of resampled gains, not 95%: {below:.1%} "
+        f"are below and {above:.1%} above, where 2.5% should be on each side."
     )
 
 
@@ -394,50 +541,52 @@ def _judge_p(p, gains):
     raise NotYet(f"p is {p:.2f}; `other` did not win on {right:.1%} of resampled test sets.")
 
 
-def _judge_last(paired_bootstrap, one, seed):
-    """Two systems that differ in the last sentence alone: a test set without it is a tie."""
+def _judge_single(paired_bootstrap, one, place, name, seed):
+    """Two systems that differ in a single sentence: a test set without that sentence is a tie."""
     none = one.copy()
-    none[-1, :4] = 0
+    none[place, :4] = 0
     all_of_it = one.copy()
-    all_of_it[-1, :4] = one[-1, 4:8]
+    all_of_it[place, :4] = one[place, 4:8]
     *_, p = _resampled_by(paired_bootstrap, none, all_of_it, seed)
 
     n = len(one)
     right = (1 - 1 / n) ** n
     if abs(p - right) <= 0.08:
         return
-    measured = f"p = {p:.2f} where `other` wins by the last sentence alone, which {right:.0%} of samples lack"
-    known = {
-        "the last sentence is never drawn": 1.0,
+    measured = (
+        f"p = {p:.2f} where `other` wins by the {name} sentence, which {right:.0%} of samples lack"
+    )
+    mistakes = {
+        f"the {name} sentence is never drawn": 1.0,
         "a tie is not a win for `other`": 0.0,
         "half of the sentences are drawn, each at most once; draw N of them with replacement": 0.5,
     }
-    for what, wrong in known.items():
+    for sentence, wrong in mistakes.items():
         if abs(p - wrong) <= 0.05:
-            raise NotYet(f"{measured}: {what}.")
+            raise NotYet(f"{measured}: {sentence}.")
     raise NotYet(f"{measured}.")
 
 
 QUESTIONS = (
     Question(
-        id="10.1",
+        id="11.1",
         title="BLEU from counts",
         minutes=18,
-        parts=(Part("code", ("bleu",), bleu_agrees),),
+        parts=(Part("code", ("bleu",), bleu_agrees, points=3.5),),
         covers=("003 3",),
         hints=(
             "For each order n you need two sums over all sentences: matches, and n-grams of the hypothesis.",
-            "A Counter of the n-grams of each side; `&` of two Counters keeps the smaller count.",
+            "A Counter of the n-grams of each text: `&` keeps the smaller of two counts, `|` the larger.",
             "zip(tokens, tokens[1:], tokens[2:]) runs over the 3-grams.",
             "The brevity penalty looks at two lengths only, those of all hypotheses and of all references.",
         ),
     ),
     Question(
-        id="10.2",
+        id="11.2",
         title="Is the difference real?",
         minutes=15,
         seconds=15,  # a loop over the samples is a right answer
-        parts=(Part("code", ("paired_bootstrap",), bootstraps_in_pairs),),
+        parts=(Part("code", ("paired_bootstrap",), bootstraps_in_pairs, points=4),),
         covers=("003 3",),
         hints=(
             "A resampled test set is N sentences drawn with replacement from the N there are.",
@@ -447,10 +596,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="10.3",
+        id="11.3",
         title="The conclusion",
         minutes=12,
-        parts=(Part("written"),),
+        parts=(Part("written", points=3.5),),
         covers=("003 3",),
         hints=(
             "A claim needs three numbers beside each other: the gain, its interval, the spread over seeds.",

@@ -1,4 +1,4 @@
-"""Judge of 14.1, keys and values that are kept while a sequence grows.
+"""Judge of 15.1, keys and values that are kept while a sequence grows.
 
 It measures contexts and how the work grows, and never looks into a cache.
 """
@@ -25,7 +25,7 @@ PAST = np.tri(NUM_TOKENS, dtype=bool)
 
 
 def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
-    """14.1: the contexts of the full causal pass, in whatever pieces two caches are fed by turns.
+    """15.1: the contexts of the full causal pass, in whatever pieces two caches are fed by turns.
 
     What a cache is for is measured too: a new token costs in proportion to the tokens before it.
     """
@@ -59,7 +59,9 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
             trials.add(found, right, fact, sequence, base, cuts, found, right)
 
     short = [list(sequence) for sequence in rng.normal(size=(2, 3, 2, 2, 6))]
-    settle_apart(trials, "caches", lambda x: cache_class.via(step_caches, None, x, [1, 1]), short)
+    settle_apart(
+        trials, "caches", lambda x: cache_class.run_driver(step_caches, None, x, [1, 1]), short
+    )
     _judge_work(rng, cache_class)
     return f"equal to the full causal pass of 16 tokens in {len(cases)} ways to cut, two caches by turns."
 
@@ -68,17 +70,19 @@ def _stepped(cache_class, base, sequences, cuts, setting):
     """[contexts (B, T, dv) of each of two caches], the steps side by side."""
     B, _, dv = sequences[0][2].shape
     contexts = []
-    for steps in cache_class.via(step_caches, base, sequences, list(cuts)):
+    for steps in cache_class.run_driver(step_caches, base, sequences, list(cuts)):
         refuse_types(steps)
         for cut, so_far, context in zip(cuts, np.cumsum(cuts), steps, strict=True):
-            wanted = (B, cut, dv)
-            if context.shape == (B, so_far, dv) != wanted:
+            expected = (B, cut, dv)
+            if context.shape == (B, so_far, dv) != expected:
                 raise NotYet(
                     f"step returned the contexts of all {so_far} tokens so far; those of the {cut} new ones "
                     f"alone are asked for ({setting})."
                 )
-            if context.shape != wanted:
-                raise NotYet(f"step returned shape {context.shape}, expected {wanted} ({setting}).")
+            if context.shape != expected:
+                raise NotYet(
+                    f"step returned shape {context.shape}, expected {expected} ({setting})."
+                )
 
         contexts.append(np.concatenate(steps, 1))
 
@@ -86,11 +90,11 @@ def _stepped(cache_class, base, sequences, cuts, setting):
 
 
 def refuse_types(steps: list) -> None:
-    """NotYet where a step of a cache or a ring gave no tensor, but what has the name of a type here."""
-    for found in steps:
-        if isinstance(found, str):
-            missing = ": is a `return` missing?" if found == "NoneType" else "."
-            raise NotYet(f"step returned {found}, where a tensor is expected{missing}")
+    """Raise NotYet if a step returned no tensor; `steps` then holds the name of a type in its place."""
+    for context in steps:
+        if isinstance(context, str):
+            missing = ": is a `return` missing?" if context == "NoneType" else "."
+            raise NotYet(f"step returned {context}, where a tensor is expected{missing}")
 
 
 def settle_apart(
@@ -106,9 +110,10 @@ def settle_apart(
         alone = step(sequences[:1])[0]
         together = step(sequences)[0]
         if not close(np.nan_to_num(alone), np.nan_to_num(together)):  # nan twice is no difference
-            raise NotYet(
-                f"two {stores} share their tokens: a store belongs to an instance, not to the class: {error}"
-            ) from None
+            mistake = (
+                f"two {stores} share their tokens: a store belongs to an instance, not to the class"
+            )
+            raise NotYet(f"{mistake}: {error}", mistake=mistake) from None
         raise
 
 
@@ -130,7 +135,7 @@ def _judge_work(rng, cache_class):
 
 
 def _work_a_sequence(cache_class, pair, num_tokens):
-    """What the second sequence of a batch adds to the work; so a mask, which serves both, is free.
+    """Return the work that the second sequence of a batch adds; a mask serves both, so it is free.
 
     What comes out is compared again.
     """
@@ -139,7 +144,7 @@ def _work_a_sequence(cache_class, pair, num_tokens):
     works = []
     for size in (2, 1):
         batch = [x[:size] for x in sequence]
-        found, work, left_torch = cache_class.via(work_of_next_step, batch, num_tokens - 1)
+        found, work, left_torch = cache_class.run_driver(work_of_next_step, batch, num_tokens - 1)
         if not close(found, right[:size]):
             raise NotYet(
                 f"token {num_tokens} of a new sequence comes out wrong when it is written after the others."
@@ -156,7 +161,7 @@ def _work_a_sequence(cache_class, pair, num_tokens):
 
 
 class _Steps:
-    """Which step a token comes in, and where that step starts and ends; all (T,)."""
+    """The step in which each token comes, and where that step starts and ends; all (T,)."""
 
     def __init__(self, cuts):
         ends = np.cumsum(cuts)
@@ -244,7 +249,7 @@ def _wrong_caches(sequence, base, cuts, found, right):
 
 
 def _are_newest_tokens(look, steps, found):
-    """Whether contexts are those of a cache that keeps some newest tokens alone, cut at whatever moment."""
+    """Return True if these are the contexts of a cache that keeps only some of the newest tokens."""
     key = steps.place
     for size in range(2, NUM_TOKENS):
         for oldest in (steps.place + 1, steps.start, steps.end):
@@ -278,7 +283,7 @@ def _turned_again(sequence, base, steps):
 
 
 def _is_shrunk(found, right):
-    """Whether each context found is the right one times a number between 0 and 1."""
+    """Return True if each context is the right one times a number between 0 and 1."""
     products = (found * right).sum(-1, keepdims=True)
     squares = (right * right).sum(-1, keepdims=True)
     share = products / squares

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, asked, number, truth, vector
-from attn_course.answers.mistakes import Seen, Trials, round_up, same, seen, told_apart
+from attn_course.answers import Caller, NotYet, answers_to, as_bool, number, vector
+from attn_course.answers.mistakes import Seen, Trials, distinct_texts, round_up, same, seen
 from attn_course.questions.random_keys import (
     drawn_rows,
     judge_finite_scores,
@@ -20,14 +20,15 @@ from attn_utils.kernels import softmax
 
 SMALL = 1e-300
 LARGEST_GAP = 650.0  # of two scores, for which the exponential is still an ordinary number
-COPIED = 0.99 - 1e-9  # of the weight on one key: the bound itself passes, rounded or not
+COPY = 0.99  # the least weight on one key that is called a copy
+COPIED = COPY - 1e-9  # the bound itself passes, rounded or not
 
 
 def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
     """1.1: weights are a distribution whose log-ratios are the score differences, at any size."""
     settings = _scored_keys(rng)
     trials = Trials(_softmax_mistakes, absolute=1e-200)
-    for (query, keys, scale), answer in asked(rng, attention_weights, settings):
+    for (query, keys, scale), answer in answers_to(rng, attention_weights, settings):
         n, d = keys.shape
         scores = keys @ query
         if _overflowed(answer):
@@ -74,6 +75,7 @@ def _scored_keys(rng):
 
     query, keys, _ = settings[0]
     settings.append((query, keys, rng.uniform(1.5, 3)))
+    settings.append((rng.normal(size=7), rng.normal(size=(rng.integers(60, 200), 7)), 1.0))
     return settings
 
 
@@ -123,14 +125,14 @@ def _softmax_mistakes(scores, scale, d, found):
 
 
 def _log_ratios(scores, scale, d, found):
-    """A clause on the pair of scores whose weights are most wrong against each other."""
+    """Return a clause on the two scores whose weights have the most wrong ratio."""
     top = scores.argmax()
     gaps = scale * (scores[top] - scores)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = np.log(found[top]) - np.log(found)
     off = np.abs(ratios - gaps)
     worst = np.where(gaps < LARGEST_GAP, off, 0).argmax()  # a smaller weight may be rounded to 0
-    gap, ratio = told_apart(gaps[worst], ratios[worst])
+    gap, ratio = distinct_texts(gaps[worst], ratios[worst])
     told = f"the logarithm of the ratio of their weights is {ratio}"
     if found[worst] == 0:
         told = "the smaller one of their weights is 0"
@@ -164,6 +166,12 @@ def weights_are_distribution() -> Claims:
         symbols=(scores, Z, n),
         where=sums,
         only=(),
+        slips={
+            "one term is missing, the sum has n of them": 1 - sp.exp(scores[1]) / Z,
+            "the last term is missing": 1 - sp.exp(scores[n]) / Z,
+            "there is no sum left, n weights were taken for n ones": n,
+            "every exponential was taken for 1, as if all scores were 0": n / Z,
+        },
     )
     each = Claim(
         name="`one_weight`",
@@ -173,7 +181,6 @@ def weights_are_distribution() -> Claims:
         where={**sums, j: (1, n)},
         relation=">",
         only=(),
-        one_line=True,
     )
     return in_all, each
 
@@ -196,6 +203,13 @@ def weight_between() -> Claims:
         "symbols": (s, gap, R, n),
         "where": {R: (fewest, most)},
         "only": (gap, n),
+        "slips": {
+            "n is written for n - 1, and key j is not its own rival": weight.subs(R, n * fewest),
+            "the sign of the gap is turned round": weight.subs(R, most * sp.exp(2 * gap)),
+            "R was not divided by e^s, as everything else was": 1 / (1 + R),
+            "R was multiplied by e^s where it should be divided": 1 / (1 + R * sp.exp(s)),
+            "the 1 below is lost, e^s divided by e^s": sp.exp(s) / R,
+        },
     }
     return (
         Claim(name="`at_least`", goal=weight.subs(R, most), relation=">=", **common),
@@ -205,19 +219,35 @@ def weight_between() -> Claims:
 
 def tells_copying(rng: Generator, copies: Caller) -> str:
     """1.3: right on score vectors whose weight on j is at most 0.8 or at least 0.9999."""
-    answers = asked(rng, copies, _copy_cases(rng))
-    said = [(case, truth(answer, "copies(scores, j)")) for case, answer in answers]
-    margin = _margin_behind(said)
+    answers = answers_to(rng, copies, _copy_cases(rng), _copies_call)
+    decisions = [(case, as_bool(answer, "copies(scores, j)")) for case, answer in answers]
+    limits = _limit_behind(decisions, _lead), _limit_behind(decisions, _weight)
     trials = Trials(_copy_mistakes)
-    for (scores, j), yes in said:
-        trials.add(yes, softmax(scores)[j] > 0.99, _said_of_copy, scores, j, yes, margin)
+    for (scores, j), yes in decisions:
+        trials.add(yes, _weight(scores, j) > 0.99, _said_of_copy, scores, j, yes, *limits)
 
     trials.settle()
+    alone = [(rng.normal(size=1).round(1), 0)]  # last: a rule about rivals has none here
+    for case, answer in answers_to(rng, copies, alone, _copies_call):
+        if not as_bool(answer, "copies(scores, j)"):
+            raise NotYet(
+                f"{_copies_call(*case)} is False, but a single key has all of the weight, and its value is "
+                "the output."
+            )
     return f"right on {len(trials)} score vectors, from two keys to ten thousand."
 
 
-def _said_of_copy(scores, j, yes, margin):
-    weight = softmax(scores)[j]
+def _copies_call(scores, j):
+    rest = "" if len(scores) < 6 else ", ..."
+    return f"copies([{', '.join(f'{score:g}' for score in scores[:5])}{rest}], {j})"
+
+
+def _weight(scores, j):
+    return softmax(scores)[j]
+
+
+def _said_of_copy(scores, j, yes, margin, least_weight):
+    weight = _weight(scores, j)
     return f"for {_shown(scores, j)} the weight on key j is {weight:.4g}, and you said {yes}"
 
 
@@ -246,6 +276,8 @@ def _copy_cases(rng):
         ([5.0, 1.0, 30.0], 0),
         ([0.0, 0.0, 0.0, 25.0], 3),
         ([0.0, 12.0], 1),
+        ([0.0, 1000.0], 0),  # the exponential of the difference overflows
+        ([-3000.0, -10.0, 1000.0], 0),
     ]
     cases = [(np.array(scores), j) for scores, j in told]
     for n, leads in (
@@ -295,18 +327,18 @@ def _lead(scores, j):
     return scores[j] - np.delete(scores, j).max(initial=-np.inf)
 
 
-def _margin_behind(said):
-    """A lead above which all answers are yes and below which all are no; nan if there is none.
+def _limit_behind(decisions, measure):
+    """A limit of measure(scores, j) above which all decisions are yes and below which all are no, or nan.
 
-    said: [((scores, j), True or False), ...].
+    decisions: [((scores, j), True or False), ...].
     """
-    least = min((_lead(*case) for case, yes in said if yes), default=np.inf)
-    most = max((_lead(*case) for case, yes in said if not yes), default=-np.inf)
+    least = min((measure(*case) for case, yes in decisions if yes), default=np.inf)
+    most = max((measure(*case) for case, yes in decisions if not yes), default=-np.inf)
     return (least + most) / 2 if least > most else np.nan
 
 
-def _copy_mistakes(scores, j, yes, margin):
-    """scores: (n,); yes: what was said; margin: a lead by which all answers could be decided, or nan."""
+def _copy_mistakes(scores, j, yes, margin, least_weight):
+    """scores: (n,); yes: the answer; margin, least_weight: a lead or weight that decides alike, or nan."""
     n = len(scores)
     rival = np.delete(scores, j).max()
     weight = softmax(scores)[j]
@@ -330,26 +362,48 @@ def _copy_mistakes(scores, j, yes, margin):
         > np.log(n),
         "it asks for a lead that grows with log(n), as if all other keys scored as high as the best "
         "of them": Seen(grows),
+        "it asks for more weight on key j than a copy needs: 0.9999 counts as almost 1": Seen(
+            yes == (weight > least_weight > 0.999)
+        ),
         "it asks for one margin, no matter how many rivals there are": Seen(yes == (lead > margin)),
     }
 
 
 def query_copies(rng: Generator, copy_query: Caller) -> str:
     """1.4: at least 99% of the weight on key j, for keys that are only linearly independent."""
-    trials = Trials(_query_mistakes)
-    lowest = 1.0
-    answers = asked(rng, copy_query, _independent_keys(rng))
+    answers = answers_to(rng, copy_query, _independent_keys(rng))
     one_key = (rng.normal(size=(1, 4)), 0)
-    answers += asked(rng, copy_query, [one_key])  # last: any finite query copies it
+    answers += answers_to(rng, copy_query, [one_key])  # last: any finite query copies it
+    rows = []
     for (keys, j), answer in answers:
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n}, j = {j}")
         judge_finite_scores(keys, query)
-        weight = weights_of(keys, query)[j]
-        trials.judge(weight >= COPIED, True, _query_fact, keys, j, query)
-        lowest = min(lowest, weight)
+        rows.append((keys, j, query))
 
+    rows.sort(
+        key=lambda row: _query_lead(*row) > 0
+    )  # a wrong direction is named before a short query
+    factor = _lengthening_of(rows)
+    trials = Trials(_query_mistakes)
+    for keys, j, query in rows:
+        weight = weights_of(keys, query)[j]
+        trials.add(weight >= COPIED, True, _query_fact, keys, j, query, factor)
+    trials.settle()
+    lowest = min(weights_of(keys, query)[j] for keys, j, query in rows)
     return f"the smallest weight on key j over {len(trials)} sets of keys was {lowest:.4f}."
+
+
+def _query_lead(keys, j, query):
+    return _lead(keys @ query, j)
+
+
+def _lengthening_of(rows):
+    """What every query must be multiplied by to copy; None if a query has the wrong direction."""
+    leads = [(len(keys), _query_lead(keys, j, query)) for keys, j, query in rows if len(keys) > 1]
+    if not all(lead > 0 for _, lead in leads):
+        return None
+    return max(np.log(COPY / (1 - COPY) * (n - 1)) / max(lead, SMALL) for n, lead in leads)
 
 
 def _independent_keys(rng):
@@ -375,37 +429,35 @@ def _independent_keys(rng):
 
 
 @seen
-def _query_mistakes(keys, j, query):
-    """keys: (n, d); query: (d,)."""
+def _query_mistakes(keys, j, query, factor):
+    """keys: (n, d); query: (d,). factor: what queries of right directions must be multiplied by, or None."""
     along = query / max(math.hypot(*query), SMALL)
     cosine = keys[j] @ along / np.linalg.norm(keys[j])
     return {
         "the query is zero, so every key gets the same weight": not query.any(),
-        "right direction, but too short": _lead(keys @ query, j) > 0,
+        "right direction, but too short": factor is not None,
         "the query points along key j, but alignment alone is not enough": cosine > 0.999999,
     }
 
 
-def _query_fact(keys, j, query):
+def _query_fact(keys, j, query, factor):
     """What to multiply the query by, or which key wins. keys: (n, d); query: (d,)."""
     n = len(keys)
     scores = keys @ query
     weight = weights_of(keys, query)[j]
-    margin = _lead(scores, j)
-    if margin > 0:
-        factor = round_up(np.log(99 * (n - 1)) / max(margin, SMALL))
-        reached, _ = told_apart(weight, 0.99, digits=2)
+    lead = _lead(scores, j)
+    if factor is not None:
+        reached, _ = distinct_texts(weight, COPY, digits=2)
         return (
             f"the weight on key j is {reached} at n = {n}, because its score leads by only "
-            f"{margin:.3g}: multiply the query by at least {factor}"
+            f"{lead:.3g}: multiply the query by at least {round_up(factor)}"
         )
-
-    best = scores.argmax()
     lengths = np.linalg.norm(keys, axis=1)
+    own = f"key j = {j} (length {lengths[j]:.2g}) scores {scores[j]:.3g}"
+    best = np.delete(np.arange(n), j)[np.delete(scores, j).argmax()]
     return (
-        f"key {best}, of length {lengths[best]:.2g}, scores {scores[best]:.3g}, "
-        f"key j = {j}, of length {lengths[j]:.2g}, {scores[j]:.3g}, "
-        f"so the weight on key j is {weight:.2g}"
+        f"{own} and key {best} (length {lengths[best]:.2g}) scores {scores[best]:.3g}, so the weight on "
+        f"key j is {weight:.2g}"
     )
 
 
@@ -421,11 +473,11 @@ def bound_is_tight(rng: Generator, copy_error_bound: Caller) -> str:
     ]
     settings += drawn_rows(rng, 20, (0.0, 12.0), (2, 500), (0.1, 9.0))
     trials = Trials(_bound_mistakes)
-    for (gap, n, diameter), answer in asked(rng, copy_error_bound, settings):
+    for (gap, n, diameter), answer in answers_to(rng, copy_error_bound, settings):
         said = number(answer, "the bound")
         reached = leftover(gap, n) * diameter  # all rivals `gap` lower, their values on one side
         word = "too small to be a bound" if said < reached else "a bound, but not the tight one"
-        farthest, bound = told_apart(reached, said, digits=4)
+        farthest, bound = distinct_texts(reached, said, digits=4)
         fact = (
             f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} "
             f"the output can be as far as {farthest} from v_j, "
@@ -465,7 +517,7 @@ def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
     settings += unseen_settings(rng)
 
     trials = Trials(_sharpness_mistakes, relative=1e-4)
-    for (n, d, epsilon), answer in asked(rng, copy_sharpness, settings):
+    for (n, d, epsilon), answer in answers_to(rng, copy_sharpness, settings):
         t = number(answer, "t")
         left = leftover(t / np.sqrt(d), n)
         fact = f"at n = {n}, d = {d}, epsilon = {epsilon:.3g} {stays_elsewhere(t, left, epsilon)}"
@@ -500,15 +552,17 @@ QUESTIONS = (
         title="Weights from scores",
         minutes=13,
         parts=(
-            Part("derive", ("sum_of_weights", "one_weight"), weights_are_distribution),
-            Part("code", ("attention_weights",), weights_are_softmax),
+            Part("derive", ("sum_of_weights", "one_weight"), weights_are_distribution, points=0.5),
+            Part("code", ("attention_weights",), weights_are_softmax, points=1),
         ),
         covers=("002 a.i",),
         hints=(
-            "Which letters in the sum change from term to term, and which do not?",
-            "Which sign does an exponential have, and which sign a sum of exponentials?",
-            "Add the same number to every score: what happens to the weights?",
-            "So you may shift all scores until the largest one is a number whose exponential cannot "
+            "In the derivation: which letters in the sum change from term to term, and which do not?",
+            "In the derivation: a factor in front of a sum is written `sp.Sum(term, (i, 1, n)) / factor`.",
+            "In the derivation: which sign does an exponential have, and which sign a sum of exponentials? A "
+            'line that is smaller is written `(">", expression, "reason")`.',
+            "In code: add the same number to every score. What happens to the weights?",
+            "In code: so you may shift all scores until the largest one is a number whose exponential cannot "
             "overflow.",
         ),
     ),
@@ -516,7 +570,7 @@ QUESTIONS = (
         id="1.2",
         title="What the gap decides",
         minutes=10,
-        parts=(Part("derive", ("at_least", "at_most"), weight_between),),
+        parts=(Part("derive", ("at_least", "at_most"), weight_between, points=1),),
         covers=("002 a.ii",),
         hints=(
             "Divide numerator and denominator by the same thing, so that only R remains unknown.",
@@ -528,7 +582,7 @@ QUESTIONS = (
         id="1.3",
         title="Does it copy?",
         minutes=7,
-        parts=(Part("code", ("copies",), tells_copying),),
+        parts=(Part("code", ("copies",), tells_copying, points=0.5),),
         covers=("000 a", "001 a", "002 a.ii", "003 1.1", "004 a"),
         hints=(
             "The word 'larger' can mean a ratio, a sign or a difference. On which of them do the "
@@ -541,7 +595,7 @@ QUESTIONS = (
         id="1.4",
         title="A query that copies",
         minutes=12,
-        parts=(Part("code", ("copy_query",), query_copies),),
+        parts=(Part("code", ("copy_query",), query_copies, points=1),),
         covers=("000 a", "001 a", "003 1.1"),
         hints=(
             "The query has d numbers, and there are n scores. Which n scores would give almost all "
@@ -554,7 +608,7 @@ QUESTIONS = (
         id="1.5",
         title="How far from the copy",
         minutes=10,
-        parts=(Part("code", ("copy_error_bound",), bound_is_tight),),
+        parts=(Part("code", ("copy_error_bound",), bound_is_tight, points=1),),
         covers=("002 a.iii",),
         hints=(
             "Write the output as v_j plus a correction. Which weights multiply the correction?",
@@ -566,7 +620,7 @@ QUESTIONS = (
         id="1.6",
         title="How sharp is sharp enough",
         minutes=8,
-        parts=(Part("code", ("copy_sharpness",), sharpness_is_smallest),),
+        parts=(Part("code", ("copy_sharpness",), sharpness_is_smallest, points=0.5),),
         covers=("003 1.1",),
         hints=(
             "With orthonormal keys, what are the n scores of the query t * k_j after the division?",
@@ -577,7 +631,7 @@ QUESTIONS = (
         id="1.7",
         title="In your own words",
         minutes=6,
-        parts=(Part("written"),),
+        parts=(Part("written", points=0.5),),
         covers=("000 a", "001 a", "002 a.iv", "004 a"),
         hints=(
             "Your function in 1.3 decides whether a value is copied. Say in words what it compares.",

@@ -1,11 +1,11 @@
-"""Questions 14.1-14.7, what a decoder keeps: judges of 14.2 and 14.3, titles, minutes and hints."""
+"""Questions 15.1-15.7, what a decoder keeps: judges of 15.2 and 15.3, titles, minutes and hints."""
 
 import math
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, number, shuffled
+from attn_course.answers import Caller, judge_separately, number, shuffled
 from attn_course.answers.mistakes import AnyOf, Trials
 from attn_course.answers.tensors import distance, only_tensors, tensor_trials
 from attn_course.drivers import run_tensors
@@ -17,7 +17,7 @@ from attn_course.questions.windows import window_moves
 from attn_course.register import Part, Question
 from attn_utils.kernels import attend
 
-# 14.2
+# 15.2
 
 FIRST_LENGTH = 10
 LENGTHS = (1, 5, 1024)
@@ -26,28 +26,30 @@ SMALLEST_CACHE = (1, 1, 1, 1, 1, 4)
 
 
 def costs_are_exact(rng: Generator, decode_scores: Caller, cache_bytes: Caller) -> str:
-    """14.2: scores of T steps with and without a cache, and what the cache holds; exact."""
-    scores = Trials(_wrong_counts)
-    drawn = int(rng.integers(20, 40))
-    for T in [FIRST_LENGTH, *shuffled(rng, [*LENGTHS, drawn])]:
-        for cached in (True, False):
-            call = f"decode_scores({T}, {cached})"
-            said = number(decode_scores(T, cached), call)
-            scores.add(said, count_scores(T, cached), f"{call} is {said:,.0f}", T, cached)
-        scores.settle()
+    """15.2: scores of T steps with and without a cache, and what the cache holds; exact."""
 
-    sizes = Trials(_wrong_bytes)
-    drawn_cache = tuple(rng.integers(2, 50, 6).tolist())
-    for setting in [FIRST_CACHE, *shuffled(rng, [SMALLEST_CACHE, drawn_cache])]:
-        call = f"cache_bytes{setting}"
-        said = number(cache_bytes(*setting), call)
-        sizes.judge(said, 2 * math.prod(setting), f"{call} is {said:,.0f}", *setting)
+    def judge_scores() -> str:
+        trials = Trials(_wrong_counts)
+        drawn = int(rng.integers(20, 40))
+        for T in [FIRST_LENGTH, *shuffled(rng, [*LENGTHS, drawn])]:
+            for cached in (True, False):
+                call = f"decode_scores({T}, {cached})"
+                count = number(decode_scores(T, cached), call)
+                trials.add(count, count_scores(T, cached), f"{call} is {count:,.0f}", T, cached)
+            trials.settle()
+        ratio = count_scores(1024, False) / count_scores(1024, True)
+        return f"For 1024 tokens a cache saves a factor of {ratio:.0f}."
 
-    ratio = count_scores(1024, False) / count_scores(1024, True)
-    return (
-        f"exact in {len(scores)} and {len(sizes)} settings; for 1024 tokens a cache saves a factor of "
-        f"{ratio:.0f}."
-    )
+    def judge_bytes() -> str:
+        trials = Trials(_wrong_bytes)
+        drawn = tuple(rng.integers(2, 50, 6).tolist())
+        for setting in [FIRST_CACHE, *shuffled(rng, [SMALLEST_CACHE, drawn])]:
+            call = f"cache_bytes{setting}"
+            count = number(cache_bytes(*setting), call)
+            trials.judge(count, 2 * math.prod(setting), f"{call} is {count:,.0f}", *setting)
+        return f"Its bytes are exact in {len(trials)} settings."
+
+    return judge_separately({"decode_scores": judge_scores, "cache_bytes": judge_bytes})
 
 
 def count_scores(T: int, cached: bool) -> int:
@@ -115,15 +117,15 @@ def _wrong_bytes(batch, layers, groups, d, T, size):
     }
 
 
-# 14.3
+# 15.3
 
-GROUPS = ((2, 6, 2), (3, 4, 4), (1, 4, 1), (3, 6, 3))  # B, H, G; the first one tells most
-LOW_GROUPS = (2, 4, 2)  # with all scores far below zero
+GROUPS = ((4, 6, 2), (3, 4, 4), (2, 4, 1), (1, 6, 3))  # B, H, G; B is never G
+LOW_GROUPS = (3, 4, 2)  # with all scores far below zero
 HEAD_WIDTH = 5  # so that no two wrong scales agree
 
 
 def heads_share_groups(rng: Generator, grouped: Caller) -> str:
-    """14.3: causal attention in which neighbouring heads share the keys and values of a group."""
+    """15.3: causal attention in which neighbouring heads share the keys and values of a group."""
     trials = tensor_trials(_wrong_groups)
     for B, H, G in [GROUPS[0], *shuffled(rng, GROUPS[1:]), LOW_GROUPS]:
         T = int(rng.integers(6, 9))
@@ -133,7 +135,7 @@ def heads_share_groups(rng: Generator, grouped: Caller) -> str:
             inputs[:2] = far_below(rng, *inputs[:2])
             setting += ", all scores far below zero"
 
-        result = grouped.via(run_tensors, inputs)
+        result = grouped.run_driver(run_tensors, inputs)
         (found,) = only_tensors(result, "grouped", 1)
         right = _grouped(*inputs)
         trials.judge(found, right, distance(found, right, setting), *inputs)
@@ -201,10 +203,10 @@ def _wrong_groups(q, k, v):
 
 QUESTIONS = (
     Question(
-        id="14.1",
+        id="15.1",
         title="What need not be computed again",
         minutes=7,
-        parts=(Part("code", ("Cache",), cache_is_exact),),
+        parts=(Part("code", ("Cache",), cache_is_exact, points=1),),
         hints=(
             "Which of q, k and v of an old token does a new token still need?",
             "Count the tokens seen so far: the new ones stand at that number and after it.",
@@ -213,10 +215,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="14.2",
+        id="15.2",
         title="What it costs",
         minutes=4,
-        parts=(Part("code", ("decode_scores", "cache_bytes"), costs_are_exact),),
+        parts=(Part("code", ("decode_scores", "cache_bytes"), costs_are_exact, points=1),),
         hints=(
             "Write down step t alone: how many queries meet how many keys?",
             "A loop over the steps is as good as a closed form.",
@@ -224,10 +226,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="14.3",
+        id="15.3",
         title="Fewer keys than queries",
         minutes=4,
-        parts=(Part("code", ("grouped",), heads_share_groups),),
+        parts=(Part("code", ("grouped",), heads_share_groups, points=1),),
         hints=(
             "Write down the formula for the group of head h as a line of Python, and index keys and values "
             "with it.",
@@ -236,10 +238,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="14.4",
+        id="15.4",
         title="A window and its sinks",
         minutes=8,
-        parts=(Part("code", ("window_mask", "Ring"), window_moves),),
+        parts=(Part("code", ("window_mask", "Ring"), window_moves, points=2),),
         hints=(
             "For the mask: how far is token t behind token j? Compare that number with 0 and with `window`, "
             "and j with `sinks`.",
@@ -248,10 +250,12 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="14.5",
+        id="15.5",
         title="Latent keys",
         minutes=9,
-        parts=(Part("code", ("latent_attention", "absorbed_matrix"), latents_are_enough),),
+        parts=(
+            Part("code", ("latent_attention", "absorbed_matrix"), latents_are_enough, points=2),
+        ),
         hints=(
             "Let the query of each head absorb its W_k. What comes out is compared with the latents.",
             "The context is a weighted sum of latent @ W_v. What is left to do if latents are summed first?",
@@ -260,10 +264,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="14.6",
+        id="15.6",
         title="No softmax, no cache",
         minutes=4,
-        parts=(Part("code", ("linear_attention",), linear_attention_is_causal),),
+        parts=(Part("code", ("linear_attention",), linear_attention_is_causal, points=1),),
         hints=(
             "Write the context of token t as a fraction. Which sums over earlier tokens stand in it?",
             "The query of token t is the same in all terms of both sums: take it out of them.",
@@ -271,10 +275,13 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="14.7",
+        id="15.7",
         title="What a state cannot recall",
         minutes=8,
-        parts=(Part("code", ("invisible",), values_are_invisible), Part("written")),
+        parts=(
+            Part("code", ("invisible",), values_are_invisible, points=1),
+            Part("written", points=1),
+        ),
         hints=(
             "Write the final state as a matrix product of the features and the values.",
             "n unknowns, d < n equations, right side zero: how many solutions are there?",

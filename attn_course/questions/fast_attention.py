@@ -1,4 +1,4 @@
-"""Questions 12.1-12.4, attention and its gradient in little memory: judge of 12.2, titles, minutes and hints.
+"""Questions 13.1-13.4, attention and its gradient in little memory: judge of 13.2, titles, minutes and hints.
 
 The judge measures the result and the memory, and knows nothing of the way.
 """
@@ -21,7 +21,7 @@ from attn_course.questions.peak_memory import judge_streamed
 from attn_course.register import Part, Question
 from attn_utils.kernels import attend
 
-# 12.2
+# 13.2
 
 # Leading axes, T, S, d, dv, block: ragged, exact, larger than S, one of each, ragged.
 SHAPES = (
@@ -40,12 +40,12 @@ EDGE = 700  # a score whose exponential is at the edge of what a float holds
 
 
 def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
-    """12.2: softmax attention for ragged and oversized blocks, never holding T times S numbers."""
+    """13.2: softmax attention for ragged and oversized blocks, never holding T times S numbers."""
     trials = tensor_trials(_wrong_streams)
     for shape, factor in [CASES[0], *shuffled(rng, CASES[1:]), (SHAPES[0], FAR_BELOW)]:
         *sizes, block = shape
         q, k, v = _inputs(rng, *sizes, factor=factor)
-        result = stream.via(run_tensors, [q, k, v], block)
+        result = stream.run_driver(run_tensors, [q, k, v], block)
         (found,) = only_tensors(result, "stream", 1)
         right, _ = attend(q, k, v)
         setting = f"q {q.shape}, k {k.shape}, block {block}{IN_WORDS[factor]}"
@@ -55,7 +55,7 @@ def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
     S = int(rng.integers(900, 1100))
     block = 16
     inputs = _inputs(rng, (), T, S, 8, 8, factor=1.0)
-    seen = stream.via(run_watched, inputs, block)
+    seen = stream.run_driver(run_watched, inputs, block)
     (found,) = only_tensors(seen, "stream", 1)
     right, _ = attend(*inputs)
     if not close(found, right):
@@ -157,12 +157,12 @@ def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, running=Tru
 
 QUESTIONS = (
     Question(
-        id="12.1",
+        id="13.1",
         title="Two halves of a softmax",
         minutes=12,
         parts=(
-            Part("derive", ("share",), share_is_a_sigmoid),
-            Part("code", ("summary", "merge", "finish"), blocks_are_merged),
+            Part("derive", ("share",), share_is_a_sigmoid, points=1),
+            Part("code", ("summary", "merge", "finish"), blocks_are_merged, points=2),
         ),
         hints=(
             "For the chain: what is e to the power of l_1? Then divide above and below.",
@@ -174,24 +174,24 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="12.2",
+        id="13.2",
         title="One block at a time",
         minutes=8,
-        parts=(Part("code", ("stream",), stream_is_exact_and_small),),
+        parts=(Part("code", ("stream",), stream_is_exact_and_small, points=2),),
         hints=(
-            "A step of the loop is the `merge` of 12.1, for all queries at once.",
+            "A step of the loop is the `merge` of 13.1, for all queries at once.",
             "The maximum belongs to a row; keep an axis for it, so that it broadcasts against the block.",
             "By which factor does a sum change if a larger maximum is subtracted from its scores?",
         ),
         seconds=20.0,
     ),
     Question(
-        id="12.3",
+        id="13.3",
         title="The gradient of attention",
         minutes=12,
         parts=(
-            Part("derive", ("pull",), pull_is_towards_the_value),
-            Part("code", ("attention_backward",), gradients_are_exact),
+            Part("derive", ("pull",), pull_is_towards_the_value, points=1),
+            Part("code", ("attention_backward",), gradients_are_exact, points=2),
         ),
         hints=(
             "For the chain: factor out the exponential over the sum of exponentials. What is left in the "
@@ -203,10 +203,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="12.4",
+        id="13.4",
         title="The gradient, block by block",
         minutes=8,
-        parts=(Part("code", ("stream_backward",), gradients_are_streamed),),
+        parts=(Part("code", ("stream_backward",), gradients_are_streamed, points=2),),
         hints=(
             "How do a score and the saved log-sum-exp of its row give the weight back, without a sum over "
             "keys?",

@@ -1,4 +1,4 @@
-"""Judges of 13.1 and 13.2, two heads that are written down by hand.
+"""Judges of 14.1 and 14.2, two heads that are written down by hand.
 
 They run the matrices of an answer on sequences of letters, and look at weights and at what is written.
 The stream of a token has four subspaces: its letter, `before` and `after`, which start empty, and its place.
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, shuffled, two
+from attn_course.answers import Caller, NotYet, array, as_pair, shuffled
 from attn_course.answers.mistakes import Seen, Trials
 from attn_utils.kernels import attend
 
@@ -48,7 +48,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Looked:
-    """What one head did with one sequence: weights and open scores (T, T), what it wrote (T, D)."""
+    """One head on one sequence: weights and scores without a mask (T, T), and its output (T, D)."""
 
     letters: np.ndarray
     sizes: Sizes
@@ -62,16 +62,16 @@ class Looked:
         return np.diagonal(self.weights, -1)
 
     def part(self, name: str) -> np.ndarray:
-        """What was written into a subspace."""
+        """Return what the head wrote into a subspace."""
         return self.written[:, self.sizes.subspace(name)]
 
 
 def _matrices(answer, name, sizes):
     """(W_QK, W_OV) of an answer, both (D, D) and finite."""
     value = answer(sizes.num_letters, sizes.length)
-    pair = two(value, f"{name} returns two matrices, (W_QK, W_OV).")
+    pair = as_pair(value, f"{name} returns two matrices, (W_QK, W_OV).")
     D = sizes.width
-    found = []
+    matrices = []
     for which, matrix in zip(("W_QK", "W_OV"), pair, strict=True):
         try:
             matrix = array(matrix, which)
@@ -88,8 +88,8 @@ def _matrices(answer, name, sizes):
                 f"letters and {sizes.length} places: a head reads the whole stream, not one subspace of "
                 "it."
             )
-        found.append(matrix)
-    return found
+        matrices.append(matrix)
+    return matrices
 
 
 EXCHANGED = "The two matrices are in the wrong order: return (W_QK, W_OV)."
@@ -102,14 +102,14 @@ def _run(x, letters, sizes, matrices):
     return Looked(letters, sizes, weights, q @ x.T, written)
 
 
-# 13.1
+# 14.1
 
 SIZES = ((6, 9, 9), (3, 5, 4), (4, 12, 12), (2, 3, 2))  # letters, places, tokens
 ROWS = 3  # sequences of each size
 
 
 def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
-    """13.1: weight on the place before, its letter in `before`, all else in the stream untouched."""
+    """14.1: weight on the place before, its letter in `before`, all else in the stream untouched."""
     seen = []
     exchanged = []
     length = int(rng.integers(6, 16))
@@ -126,11 +126,13 @@ def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
     least = min(seen, key=lambda one: one.one_back.min())
     on = least.one_back
     if on.min() < ENOUGH <= min(one.one_back.min() for one in exchanged):
-        raise NotYet(EXCHANGED)
+        raise NotYet(EXCHANGED, mistake=EXCHANGED)
     if on.min() < ENOUGH:
+        mistake = _where_it_looks(seen)
         raise NotYet(
-            f"{_where_it_looks(seen)} The token at place {on.argmin() + 1} puts {on.min():.2f} of its weight "
-            f"on the place before (length {least.sizes.length}), and {ENOUGH} is asked for."
+            f"{mistake} The token at place {on.argmin() + 1} puts {on.min():.2f} of its weight "
+            f"on the place before (length {least.sizes.length}), and {ENOUGH} is asked for.",
+            mistake=mistake,
         )
     _judge_letter(seen)
     return f"in {len(seen)} sequences every token looks one back, with at least {on.min():.1%} of its weight."
@@ -165,13 +167,13 @@ def _where_it_looks(seen):
 def _judge_letter(seen):
     """NotYet unless the letter before arrives in `before`, and nothing anywhere else."""
     for one in seen:
-        wanted = np.eye(one.sizes.num_letters)[one.letters[:-1]]
-        found = one.part("before")[1:]
-        _judge_subspaces(one, "before", found)
-        if np.abs(found - wanted).max() <= NEAR:
+        right = np.eye(one.sizes.num_letters)[one.letters[:-1]]
+        written = one.part("before")[1:]
+        _judge_subspaces(one, "before", written)
+        if np.abs(written - right).max() <= NEAR:
             continue
-        factor = (found * wanted).sum() / wanted.sum()
-        if np.abs(found - factor * wanted).max() <= NEAR * abs(factor):
+        factor = (written * right).sum() / right.sum()
+        if np.abs(written - factor * right).max() <= NEAR * abs(factor):
             raise NotYet(f"The letter arrives in `before` {factor:.2g} times instead of once.")
         raise NotYet("What arrives in `before` is not the letter of the place before.")
 
@@ -188,7 +190,7 @@ def _judge_subspaces(one, meant, found):
         raise NotYet(f"Nothing arrives in `{meant}`: rows of W_OV read, columns write.")
 
 
-# 13.2
+# 14.2
 
 MOST_LETTERS = 9
 LONGEST = 14
@@ -204,7 +206,7 @@ RANDOM_ROWS = 6
 
 
 def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
-    """13.2: equal weight on every place after an earlier occurrence, its letters as shares in `after`."""
+    """14.2: equal weight on every place after an earlier occurrence, its letters as shares in `after`."""
     rows = [np.array(row) for row in FIXED]
     for _ in range(RANDOM_ROWS):
         rows.append(rng.integers(4, size=int(rng.integers(6, LONGEST + 1))))
@@ -224,7 +226,9 @@ def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
     try:
         num_found = _judge_matches(seen)
     except NotYet as error:
-        raise NotYet(EXCHANGED if _all_matches_found(exchanged) else str(error)) from None
+        if _all_matches_found(exchanged):
+            raise NotYet(EXCHANGED, mistake=EXCHANGED) from None
+        raise error from None
     _judge_followers(seen)
     return f"in {len(seen)} sequences the head finds what came next, at {num_found} places."
 
@@ -240,13 +244,16 @@ def _judge_matches(seen):
     for one in seen:
         letters = one.letters
         for t in range(len(letters)):
-            found = matches(letters, t)
-            if found:
+            places = matches(letters, t)
+            if places:
                 text = "".join("ABCDEF"[letter] for letter in letters[: t + 1])
                 row = one.weights[t, : t + 1]
-                on = row[found].sum()
+                on = row[places].sum()
                 fact = f"after {text} the places that follow an earlier {text[-1]} get {on:.2f} of the weight"
-                trials.add(row, _on(found, t), fact, letters, t, row)
+                if on >= ENOUGH:
+                    weights = ", ".join(f"{weight:.2f}" for weight in row[places])
+                    fact += f", but not in equal parts: {weights}"
+                trials.add(row, _on(places, t), fact, letters, t, row)
     trials.settle()
     return len(trials)
 
@@ -283,10 +290,14 @@ def _wrong_places(letters, t, found):
         "place 0 sees itself alone, so `before` there holds its own letter; when that letter returns, weight "
         "goes to place 0": [s for s in past if before[s] == letters[t]],
         "everything goes to place 0: the sign of what you add there is turned round": [0],
-        "the latest occurrence gets all the weight; equal scores share it": [right[-1]],
-        "the first occurrence gets all the weight; equal scores share it": [right[0]],
+        "the latest occurrence gets all the weight; every match should get an equal part": [
+            right[-1]
+        ],
+        "the first occurrence gets all the weight; every match should get an equal part": [
+            right[0]
+        ],
         "all places get the same weight: no score depends on the letters": list(past),
-        "it looks one place back, whatever the letters are: that is the head of 13.1": [t - 1],
+        "it looks one place back, whatever the letters are: that is the head of 14.1": [t - 1],
         "it finds the letter itself too; the places *after* it alone are meant": (
             twice or sorted({*right, *itself})
         ),
@@ -328,18 +339,18 @@ def _judge_followers(seen):
         letters = one.letters
         one_hot = np.eye(one.sizes.num_letters)
         asked = [t for t in range(len(letters)) if matches(letters, t)]
-        wanted = np.array([one_hot[letters[matches(letters, t)]].mean(0) for t in asked])
-        found = one.part("after")[asked]
-        _judge_subspaces(one, "after", found)
-        if np.abs(found - wanted).max() <= NEAR:
+        shares = np.array([one_hot[letters[matches(letters, t)]].mean(0) for t in asked])
+        written = one.part("after")[asked]
+        _judge_subspaces(one, "after", written)
+        if np.abs(written - shares).max() <= NEAR:
             continue
-        if np.abs(found - one_hot[letters[asked]]).max() <= NEAR:
+        if np.abs(written - one_hot[letters[asked]]).max() <= NEAR:
             raise NotYet(
                 "The right places are found, but W_OV reads `before` there, which is the letter you had."
             )
-        totals = found.sum(1)
+        totals = written.sum(1)
         total = totals[0]
-        off = np.abs(found - total * wanted).max()
+        off = np.abs(written - total * shares).max()
         if np.ptp(totals) <= NEAR and off <= NEAR * abs(total):
             raise NotYet(f"The shares in `after` add up to {total:.2g}, where 1 is expected.")
         raise NotYet("What arrives in `after` is not the letters at the places found.")

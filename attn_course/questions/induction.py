@@ -1,26 +1,35 @@
-"""Questions 13.1-13.7, a head that finds what came next: judges of 13.3-13.7, titles, minutes and hints."""
+"""Questions 14.1-14.7, a head that finds what came next: judges of 14.3-14.7, titles, minutes and hints."""
 
 import math
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, asked, number, shuffled
-from attn_course.answers.mistakes import AnyOf, Seen, Trials, told_apart
-from attn_course.drivers import call_and_keep_inputs
+from attn_course.answers import (
+    Caller,
+    NotYet,
+    answers_to,
+    array,
+    judge_separately,
+    number,
+    shuffled,
+)
+from attn_course.answers.mistakes import AnyOf, Mistakes, Seen, Trials, distinct_texts
 from attn_course.questions.attention_mistakes import after, far_below, wrong_contexts
 from attn_course.questions.hand_built_heads import finds_what_came_next, looks_one_back
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import attend, softmax
 
-# 13.3
+# 14.3
 
 
 @chains_prove(
     "the share of B is a mixture of its share of the matches and its share of the other keys."
 )
 def share_is_a_mixture() -> Claims:
-    """The claim of 13.3: B's share, where alpha is the weight on all matches."""
+    """The claim of 14.3: B's share, where alpha is the weight on all matches."""
     import sympy as sp
 
     s = sp.Symbol("s", real=True)
@@ -38,24 +47,33 @@ def share_is_a_mixture() -> Claims:
 
 
 FIRST_COUNTS = (1000, 4, 0.01)
-COUNTS = ((11, 1, 0.01), (1000, 1, 0.01), (51, 7, 1e-6), (10**9, 3, 1e-9), (12, 2, 0.3))
+# The last ones need a score below zero: most keys match, or most of the weight may go elsewhere.
+COUNTS = (
+    (11, 1, 0.01),
+    (1000, 1, 0.01),
+    (51, 7, 1e-6),
+    (10**9, 3, 1e-9),
+    (12, 2, 0.3),
+    (100, 97, 0.4),
+    (3, 2, 0.9),
+)
 
 
 def sharpness_is_smallest(rng: Generator, sharpness: Caller) -> str:
-    """13.3: the smallest score that leaves epsilon to the keys that do not match."""
+    """14.3: the smallest score that leaves epsilon to the keys that do not match."""
     trials = Trials(_wrong_scores)
     num_keys = int(rng.integers(20, 400))
     drawn = (num_keys, int(rng.integers(2, num_keys // 3)), float(rng.uniform(0.001, 0.1)))
-    for setting, answer in asked(rng, sharpness, [FIRST_COUNTS, *COUNTS, drawn]):
+    for setting, answer in answers_to(rng, sharpness, [FIRST_COUNTS, *COUNTS, drawn]):
         call = f"sharpness({', '.join(f'{value:g}' for value in setting)})"
-        found = number(answer, call)
+        score = number(answer, call)
         n, num_matches, epsilon = setting
-        matches = num_matches * math.exp(min(found, 700))  # every other key counts 1
-        left, asked_for = told_apart(1 / (1 + matches / (n - num_matches)), epsilon)
+        matches = num_matches * math.exp(min(score, 700))  # every other key counts 1
+        left, asked_for = distinct_texts(1 / (1 + matches / (n - num_matches)), epsilon)
         fact = (
             f"{call} leaves {left} of the weight to the other keys, where {asked_for} is asked for"
         )
-        trials.add(found, _right_score(*setting), fact, *setting)
+        trials.add(score, _right_score(*setting), fact, *setting)
 
     trials.settle()
     return f"right in {len(trials)} settings; it grows with the logarithm of the number of keys."
@@ -80,6 +98,7 @@ def _wrong_scores(n, num_matches, epsilon):
         "the ratio of the two kinds of keys is upside down: many other keys need a higher score": (
             math.log(num_matches / others) + odds
         ),
+        "the score is cut off at 0, and here it lies below": max(0.0, right),
         "that is rounded; the exact score is asked for": (
             AnyOf((int(right), math.ceil(right), round(right, 1), round(right, 2), round(right, 3)))
         ),
@@ -100,7 +119,7 @@ def _wrong_scores(n, num_matches, epsilon):
     }
 
 
-# 13.5
+# 14.5
 
 LENGTHS = (7, 2, 20)
 FIRST_ROW = (0, 1, 2, 0, 1, 0, 3, 3, 0, 2)
@@ -110,28 +129,35 @@ ONE_EACH = "one number for each head is expected"
 
 
 def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
-    """13.5: the mean weight on the place before, and on all places after earlier occurrences."""
-    trials = Trials(_wrong_previous)
-    settings = [(_causal_weights(rng, H, T),) for H, T in zip(NUM_HEADS[1:], LENGTHS, strict=True)]
-    for (weights,), answer in asked(rng, previous, settings):
-        H, T, _ = weights.shape
-        right = np.diagonal(weights, -1, -2, -1).mean(-1)
-        name = f"previous_token_score for {H} heads and {T} tokens"
-        _add(trials, name, answer, right, ONE_EACH, weights)
-    trials.settle()
+    """14.5: the mean weight on the place before, and on all places after earlier occurrences."""
 
-    drawn = rng.integers(4, size=int(rng.integers(9, 16)))
-    rows = [np.array(row) for row in (FIRST_ROW, *ROWS, (*drawn, drawn[0]))]
-    trials = Trials(_wrong_induction)
-    cases = [
-        (_causal_weights(rng, H, len(row)), row) for H, row in zip(NUM_HEADS, rows, strict=True)
-    ]
-    for (weights, tokens), answer in asked(rng, induction, cases):
-        right = _followed(weights, _hits(tokens))
-        name = f"induction_score for tokens {' '.join(map(str, tokens))}"
-        _add(trials, name, answer, right, ONE_EACH, weights, tokens)
-    trials.settle()
-    return f"both scores are right for up to four heads, on {len(LENGTHS)} and {len(trials)} sequences."
+    def judge_previous() -> str:
+        trials = Trials(_wrong_previous)
+        lengths = zip(NUM_HEADS[1:], LENGTHS, strict=True)
+        settings = [(_causal_weights(rng, H, T),) for H, T in lengths]
+        for (weights,), answer in answers_to(rng, previous, settings):
+            H, T, _ = weights.shape
+            right = np.diagonal(weights, -1, -2, -1).mean(-1)
+            name = f"previous_token_score for {H} heads and {T} tokens"
+            _add(trials, name, answer, right, ONE_EACH, weights)
+        trials.settle()
+        return f"The first score is right for up to four heads, on {len(trials)} sequences."
+
+    def judge_induction() -> str:
+        trials = Trials(_wrong_induction)
+        drawn = rng.integers(4, size=int(rng.integers(9, 16)))
+        rows = [np.array(row) for row in (FIRST_ROW, *ROWS, (*drawn, drawn[0]))]
+        pairs = zip(NUM_HEADS, rows, strict=True)
+        cases = [(_causal_weights(rng, H, len(row)), row) for H, row in pairs]
+        for (weights, tokens), answer in answers_to(rng, induction, cases):
+            right = _followed(weights, _hits(tokens))
+            name = f"induction_score for tokens {' '.join(map(str, tokens))}"
+            _add(trials, name, answer, right, ONE_EACH, weights, tokens)
+        trials.settle()
+        return f"So is the second one, on {len(trials)}."
+
+    judges = {"previous_token_score": judge_previous, "induction_score": judge_induction}
+    return judge_separately(judges, given=["previous_token_score"])
 
 
 def _causal_weights(rng, H, T):
@@ -141,12 +167,12 @@ def _causal_weights(rng, H, T):
 
 def _add(trials, name, answer, right, shape, *inputs):
     """Keep a trial; shape: what the answer's shape should be, in words."""
-    found = array(answer, name)
-    if found.shape != right.shape:
-        fact = f"{name} has shape {found.shape}, where {shape}"
+    result = array(answer, name)
+    if result.shape != right.shape:
+        fact = f"{name} has shape {result.shape}, where {shape}"
     else:
-        fact = f"{name} is off by up to {np.abs(found - right).max():.2g}"
-    trials.add(found, right, fact, *inputs)
+        fact = f"{name} is off by up to {np.abs(result - right).max():.2g}"
+    trials.add(result, right, fact, *inputs)
 
 
 def _wrong_previous(weights):
@@ -176,7 +202,10 @@ def _wrong_previous(weights):
 
 
 def _hits(tokens, *, before=None):
-    """Which places (T, T) follow an earlier occurrence of a token; `before`: what stood before a place."""
+    """Return a mask (T, T) of the places after an earlier occurrence of a token.
+
+    before: the token before each place; that of `tokens` if None.
+    """
     if before is None:
         before = np.concatenate([[-1], tokens[:-1]])
     return (before[None] == tokens[:, None]) & np.tri(len(tokens), dtype=bool)
@@ -193,7 +222,7 @@ def _wrong_induction(weights, tokens):
     T = len(tokens)
     hits = _hits(tokens)
     rows = hits.any(-1)
-    found = (weights * hits).sum(-1)
+    totals = (weights * hits).sum(-1)
     earlier = np.tri(T, k=-1, dtype=bool) & (tokens[None] == tokens[:, None])
     one_before = np.pad(earlier[:, 1:], ((0, 0), (0, 1)))
     earliest = hits & (hits.cumsum(-1) == 1)
@@ -218,21 +247,23 @@ def _wrong_induction(weights, tokens):
             _followed(weights, hits | earlier, rows)
         ),
         "the weight is divided by the number of all matches; the mean runs over rows": (
-            found.sum(-1) / hits.sum()
+            totals.sum(-1) / hits.sum()
         ),
         "all rows but the first are in the mean, but a place whose letter is new cannot be right": (
-            found[:, 1:].mean(-1)
+            totals[:, 1:].mean(-1)
         ),
-        "that is the median of the rows; the mean is asked for": np.median(found[:, rows], -1),
-        "all rows are in the mean, but a place whose letter is new cannot be right": found.mean(-1),
+        "that is the median of the rows; the mean is asked for": np.median(totals[:, rows], -1),
+        "all rows are in the mean, but a place whose letter is new cannot be right": totals.mean(
+            -1
+        ),
         "the weight is averaged over the matches of a row; their total is asked for": (
-            (found[:, rows] / hits.sum(-1)[rows]).mean(-1)
+            (totals[:, rows] / hits.sum(-1)[rows]).mean(-1)
         ),
         "queries and keys are exchanged; rows of `weights` are queries": (
             _followed(weights.mT, hits, rows)
         ),
-        "that is the largest row; the mean is asked for": found[:, rows].max(-1),
-        "that is the sum over rows; the mean is asked for": found.sum(-1),
+        "that is the largest row; the mean is asked for": totals[:, rows].max(-1),
+        "that is the sum over rows; the mean is asked for": totals.sum(-1),
         "you count the stripe half a sequence back, which is right only for a sequence said twice; use the "
         "tokens": _followed(weights, stripe, stripe.any(-1)) if stripe.any() else None,
         "index -1 is the last letter: place 0 has no predecessor": _followed(weights, around),
@@ -245,36 +276,47 @@ def _wrong_induction(weights, tokens):
     }
 
 
-# 13.6
+# 14.6
 
 FIRST_WIDTHS = (5, 7, 3)  # letters, width, width of a head
 WIDTHS = ((6, 6, 6), (4, 9, 2))
 
 
 def circuits_are_read(rng: Generator, ov: Caller, matching: Caller, copying: Caller) -> str:
-    """13.6: both circuits as matrices from letter to letter, and how far one of them copies."""
+    """14.6: both circuits as matrices from letter to letter, and how far one of them copies."""
     settings = [_drawn_weights(rng, *sizes) for sizes in (FIRST_WIDTHS, *shuffled(rng, WIDTHS))]
-    for name, answer, right, wrong, given in (
-        ("ov_circuit", ov, _ov, _wrong_ov, "E W_v W_o U"),
-        ("matching_circuit", matching, _matching, _wrong_matching, "E W_q W_k W_v1 W_o1"),
-    ):
-        trials = Trials(wrong)
-        for drawn in settings:
-            args = [drawn[key] for key in given.split()]
-            wanted = right(*args)
-            square = f"letters by letters is {wanted.shape}"
-            _add(trials, f"{name}(...)", answer(*args), wanted, square, *args)
-            trials.settle()
 
-    trials = Trials(_wrong_copying)
-    circuits = _circuits(rng)
-    for (C,), answer in asked(rng, copying, [(C,) for C in circuits.values()]):
-        name = next(name for name, one in circuits.items() if one is C)
-        score = number(answer, f"copying_score of {name}")
-        trials.add(score, _copying(C), f"copying_score of {name} is {score:.3g}", C)
-    trials.settle()
-    return (
-        f"both circuits in {len(settings)} sizes, and the copying score of {len(trials)} matrices."
+    def judge_circuit(
+        name: str, answer: Caller, right: Callable, wrong: Mistakes, args: str
+    ) -> str:
+        trials = Trials(wrong)
+        for weights in settings:
+            matrices = [weights[key] for key in args.split()]
+            circuit = right(*matrices)
+            square = f"letters by letters is {circuit.shape}"
+            _add(trials, f"{name}(...)", answer(*matrices), circuit, square, *matrices)
+            trials.settle()
+        return f"{name} is right in {len(settings)} sizes."
+
+    def judge_copying() -> str:
+        trials = Trials(_wrong_copying)
+        circuits = _circuits(rng)
+        for (C,), answer in answers_to(rng, copying, [(C,) for C in circuits.values()]):
+            name = next(name for name, one in circuits.items() if one is C)
+            score = number(answer, f"copying_score of {name}")
+            trials.add(score, _copying(C), f"copying_score of {name} is {score:.3g}", C)
+        trials.settle()
+        return f"So is the copying score, of {len(trials)} matrices."
+
+    writes = ("ov_circuit", ov, _ov, _wrong_ov, "E W_v W_o U")
+    matches = ("matching_circuit", matching, _matching, _wrong_matching, "E W_q W_k W_v1 W_o1")
+    return judge_separately(
+        {
+            "ov_circuit": partial(judge_circuit, *writes),
+            "matching_circuit": partial(judge_circuit, *matches),
+            "copying_score": judge_copying,
+        },
+        given=["copying_score"],
     )
 
 
@@ -403,7 +445,7 @@ def _wrong_copying(C):
     }
 
 
-# 13.7
+# 14.7
 
 FIRST_CUT = (5, 6, 3)  # T, D, d
 CUTS = ((4, 4, 4), (1, 5, 2), (7, 8, 2))
@@ -412,7 +454,7 @@ PATHS = ("q", "k", "v")
 
 
 def one_path_is_cut(rng: Generator, patched: Caller) -> str:
-    """13.7: the other two inputs see the stream as it is, and nothing given is changed."""
+    """14.7: the other two inputs see the stream as it is."""
     trials = Trials(_wrong_cuts)
     cases = [(sizes, path) for sizes in CUTS for path in PATHS]
     first = [(FIRST_CUT, path) for path in PATHS]
@@ -420,25 +462,19 @@ def one_path_is_cut(rng: Generator, patched: Caller) -> str:
         T, D, d = sizes
         x, written, instead, weights = _drawn_streams(rng, *sizes)
         inputs = [x, written, instead, weights, path]
-        found, is_unchanged = patched.via(call_and_keep_inputs, inputs)
-        found = array(found, "patched(...)")
+        output = array(patched(*inputs), "patched(...)")
         right = _cut(x, x - written + instead, weights, path)
         setting = f"{T} tokens, D = {D}, d = {d}, path {path}"
-        if found.shape != right.shape:
+        if output.shape != right.shape:
             raise NotYet(
-                f"patched(...) has shape {found.shape}, expected {right.shape} ({setting})."
+                f"patched(...) has shape {output.shape}, expected {right.shape} ({setting})."
             )
-        if not is_unchanged:
-            raise NotYet(
-                "the stream that you were given is changed in place, so the next path would start from "
-                "another stream; make a new array."
-            )
-        fact = f"it is off by up to {np.abs(found - right).max():.2g} ({setting})"
-        trials.add(found, right, fact, *inputs)
+        fact = f"it is off by up to {np.abs(output - right).max():.2g} ({setting})"
+        trials.add(output, right, fact, *inputs)
         if len(trials) >= len(PATHS):  # one path alone does not tell which others are cut
             trials.settle()
 
-    return f"each path alone is cut, in {len(trials)} cases; the inputs stay as they are."
+    return f"each path alone is cut, in {len(trials)} cases."
 
 
 def _drawn_streams(rng, T, D, d):
@@ -464,7 +500,7 @@ def _projected(x, stream, weights, path):
 
 
 def _cut(x, stream, weights, path, *, scale=None):
-    """What the head writes, where `path` names the inputs that see the other stream."""
+    """Return what the head writes if the inputs named by `path` see the other stream."""
     q, k, v = _projected(x, stream, weights, path)
     return attend(q, k, v, causal=True, scale=scale)[0] @ weights[-1]
 
@@ -522,10 +558,10 @@ def _wrong_cuts(x, written, instead, weights, path):
 
 QUESTIONS = (
     Question(
-        id="13.1",
+        id="14.1",
         title="A head that looks one back",
         minutes=4,
-        parts=(Part("code", ("previous_token_head",), looks_one_back),),
+        parts=(Part("code", ("previous_token_head",), looks_one_back, points=1),),
         hints=(
             "Only the subspace `place` decides where this head looks: which block of W_QK is that?",
             "Row t of that block belongs to a query at place t. In which column should its large number "
@@ -534,10 +570,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="13.2",
+        id="14.2",
         title="A head that finds what came next",
         minutes=7,
-        parts=(Part("code", ("induction_head",), finds_what_came_next),),
+        parts=(Part("code", ("induction_head",), finds_what_came_next, points=2),),
         hints=(
             "The query asks with its letter. In which subspace does a key say what stood before it?",
             "The value is the letter at the place that was found, and it goes into `after`.",
@@ -545,12 +581,12 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="13.3",
+        id="14.3",
         title="Counting pairs in the context",
         minutes=8,
         parts=(
-            Part("derive", ("share",), share_is_a_mixture),
-            Part("code", ("sharpness",), sharpness_is_smallest),
+            Part("derive", ("share",), share_is_a_mixture, points=1),
+            Part("code", ("sharpness",), sharpness_is_smallest, points=1),
         ),
         hints=(
             "For the chain: split the fraction into one for the matches and one for the other keys.",
@@ -559,20 +595,22 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="13.4",
+        id="14.4",
         title="One head of one layer is not enough",
         minutes=6,
-        parts=(Part("written"),),
+        parts=(Part("written", points=1),),
         hints=(
             "Times the sum of the exponentials, which is positive, the margin is itself a sum: over what?",
             "Which pairs (letter, place) occur in rows 1 and 4 together, and which in rows 2 and 3?",
         ),
     ),
     Question(
-        id="13.5",
+        id="14.5",
         title="Find the heads",
         minutes=4,
-        parts=(Part("code", ("previous_token_score", "induction_score"), heads_are_found),),
+        parts=(
+            Part("code", ("previous_token_score", "induction_score"), heads_are_found, points=1),
+        ),
         hints=(
             "Make a boolean matrix: where is the letter *before* key j equal to the letter of query t, with "
             "j at most t?",
@@ -580,11 +618,16 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="13.6",
+        id="14.6",
         title="Read the weights",
         minutes=5,
         parts=(
-            Part("code", ("ov_circuit", "matching_circuit", "copying_score"), circuits_are_read),
+            Part(
+                "code",
+                ("ov_circuit", "matching_circuit", "copying_score"),
+                circuits_are_read,
+                points=1,
+            ),
         ),
         hints=(
             "Follow a letter through the head: embedded, read as a value, written, read out.",
@@ -594,10 +637,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        id="13.7",
+        id="14.7",
         title="Cut one path",
         minutes=8,
-        parts=(Part("code", ("patched",), one_path_is_cut), Part("written")),
+        parts=(Part("code", ("patched",), one_path_is_cut, points=1), Part("written", points=1)),
         hints=(
             "Make the other stream first: what is taken out of x, and what is put in?",
             "Queries, keys and values are made from x, except for the one that `path` names.",

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, asked, matrix, vector
+from attn_course.answers import Caller, NotYet, answers_to, array, matrix, vector
 from attn_course.answers.mistakes import AnyOf, Trials, seen
 from attn_course.questions.random_keys import orthonormal_rows
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
@@ -48,7 +48,7 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
         settings += [(*four, added) for added in (None, "d", "c")]
 
     trials = Trials(_limit_mistakes, relative=0, absolute=CLOSE)
-    for (*u, added), answer in asked(rng, limit_of_c2, settings):
+    for (*u, added), answer in answers_to(rng, limit_of_c2, settings):
         size = np.linalg.norm(u[0])
         said = vector(answer, len(u[0]), "c_2")
         tokens = _tokens(*u, added=added)
@@ -140,11 +140,11 @@ def _read_triple(answer, d):
 
 
 def _judge_task(trials, task, triple, fact, *inputs):
-    """The error of a triple that is right."""
+    """Keep one trial of a triple, and return its error."""
     context, _ = task.attend(triple)
     if not np.isfinite(context).all():
         raise NotYet("the scores are too large for a computer: give the matrices a smaller scale.")
-    trials.judge(task.is_done_by(triple), True, fact, task, triple, *inputs)
+    trials.add(task.is_done_by(triple), True, fact, task, triple, *inputs)
     return task.error(triple)
 
 
@@ -154,13 +154,14 @@ def triple_is_right(rng: Generator, projections: Caller) -> str:
     settings = [tuple(length * orthonormal_rows(rng, 4, d)) for length, d in spaces]
     trials = Trials(_triple_mistakes)
     errors = []
-    for u, answer in asked(rng, projections, settings):
+    for u, answer in answers_to(rng, projections, settings):
         _, u_b, u_c, _ = u
         triple = _read_triple(answer, len(u_b))
         size = float(np.linalg.norm(u_b))
         task = Task(_tokens(*u), np.array([u_b - u_c, u_b]), size, unit=size)
         errors.append(_judge_task(trials, task, triple, _triple_fact, u))
 
+    trials.settle()
     return f"both outputs are where they should be, to {_upto(errors)} of the length of the u's."
 
 
@@ -273,16 +274,23 @@ def errors_are_exact() -> Claims:
         "`error_2`": rho * sp.sqrt((near + far - 1) ** 2 + far**2),
         "`error_1`": rho * sp.sqrt((far + near - 1) ** 2 + (near - 1) ** 2),
     }
+    slips = {
+        "the root of a sum is not the sum of the roots": (2, 3),
+        "the factor rho is lost": (sp.sqrt(2) / rho, sp.sqrt(5) / rho),
+        "the three weights sum to one, near and two times far": (1, 2),
+        "a bracket that is minus two times far has the square 4 far**2": (1, sp.sqrt(3)),
+        "the root is lost": (2 * far, 5 * far),
+    }
     return tuple(
         Claim(
             name=name,
             start=start,
             goal=start,
             symbols=(rho,),
+            slips={sentence: rho * far * factors[k] for sentence, factors in slips.items()},
             forms=(in_places("a form with rho in two places", 2, "rho"),),
-            one_line=True,  # SymPy takes the root as soon as both brackets are simplified
         )
-        for name, start in starts.items()
+        for k, (name, start) in enumerate(starts.items())
     )
 
 
@@ -298,7 +306,7 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
 
     trials = Trials(_routing_mistakes)
     errors = []
-    for (*addresses, content), answer in asked(rng, routing_projections, settings):
+    for (*addresses, content), answer in answers_to(rng, routing_projections, settings):
         d, m = content.shape
         triple = _read_triple(answer, d)
         size = float(np.linalg.norm(addresses[0]))
@@ -309,6 +317,7 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
             error = _judge_task(trials, task, triple, _routing_fact, addresses, carried)
             errors.append(error)
 
+    trials.settle()
     return f"contents of every size arrive where they should, to {_upto(errors)} of their length."
 
 
@@ -370,7 +379,7 @@ QUESTIONS = (
         id="5.1",
         title="Three tokens, no projections",
         minutes=10,
-        parts=(Part("code", ("limit_of_c2",), limit_is_reached),),
+        parts=(Part("code", ("limit_of_c2",), limit_is_reached, points=2),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
             "Write down the three scores of x_2. Which inner products of the u's are not zero?",
@@ -382,7 +391,7 @@ QUESTIONS = (
         id="5.2",
         title="Why not u_b",
         minutes=9,
-        parts=(Part("written"),),
+        parts=(Part("written", points=2),),
         covers=("000 e.i", "001 e.i", "004 e.i"),
         hints=(
             "There are two separate obstacles: to which token x_2 attends, and which outputs are "
@@ -395,7 +404,7 @@ QUESTIONS = (
         id="5.3",
         title="Three matrices",
         minutes=17,
-        parts=(Part("code", ("projections",), triple_is_right),),
+        parts=(Part("code", ("projections",), triple_is_right, points=3),),
         covers=("000 e.ii", "001 e.ii"),
         hints=(
             "(x y^T) z = x (y . z): an outer product measures how much of y is in z, and returns "
@@ -410,7 +419,7 @@ QUESTIONS = (
         id="5.4",
         title="How exact",
         minutes=10,
-        parts=(Part("derive", ("error_2", "error_1"), errors_are_exact),),
+        parts=(Part("derive", ("error_2", "error_1"), errors_are_exact, points=1),),
         covers=("000 e.ii",),
         hints=(
             "The three weights sum to one: near and two far. What does that make of each bracket?",
@@ -421,7 +430,7 @@ QUESTIONS = (
         id="5.5",
         title="Contents nobody knows",
         minutes=9,
-        parts=(Part("code", ("routing_projections",), routing_works),),
+        parts=(Part("code", ("routing_projections",), routing_works, points=1),),
         hints=(
             "Scores must not depend on the contents. Which part of a token may K and Q use?",
             "V must keep every content and remove every address. You found such a matrix in 2.1.",

@@ -1,12 +1,14 @@
-"""Judges of 14.5, keys and values that are made of one latent vector for each token.
+"""Judges of 15.5, keys and values that are made of one latent vector for each token.
 
 Contexts decide; the largest tensor on the way is measured besides, in a run whose result is compared too.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, shuffled
+from attn_course.answers import Caller, NotYet, array, judge_separately, number, shuffled
 from attn_course.answers.mistakes import Trials
 from attn_course.answers.tensors import close, distance, only_tensors, tensor_trials
 from attn_course.drivers import call_with_rotation, make_rotation, run_tensors, run_watched
@@ -18,19 +20,28 @@ SIZES = ((2, 4, 4, 4), (1, 1, 3, 2), (4, 9, 2, 6), (5, 5, 5, 5))
 
 
 def latents_are_enough(rng: Generator, latent_attention: Caller, absorbed_matrix: Caller) -> str:
-    """14.5: the contexts of full keys and values from the latents, then what a rotation does to that."""
+    """15.5: the contexts of full keys and values from the latents, then what a rotation does to that."""
+    return judge_separately(
+        {
+            "latent_attention": partial(_judge_contexts, rng, latent_attention),
+            "absorbed_matrix": partial(_judge_rotation, rng, absorbed_matrix),
+        }
+    )
+
+
+def _judge_contexts(rng, latent_attention):
+    """A sentence on the contexts and on how they were computed."""
     trials = tensor_trials(_wrong_contexts)
     for sizes in [FIRST, *shuffled(rng, SIZES)]:
         inputs = _drawn(rng, *sizes)
-        result = latent_attention.via(run_tensors, inputs)
+        result = latent_attention.run_driver(run_tensors, inputs)
         (found,) = only_tensors(result, "latent_attention", 1)
         right = _context(*inputs)
         setting = "H = {}, T = {}, latents of {} numbers, d = {}".format(*sizes)
         trials.judge(found, right, distance(found, right, setting), *inputs)
 
     memory = _judge_memory(rng, latent_attention)
-    _judge_rotation(rng, absorbed_matrix)
-    return f"equal to full keys and values in {len(trials)} sizes; {memory}; and a matrix for each distance."
+    return f"Equal to full keys and values in {len(trials)} sizes; {memory}."
 
 
 def _drawn(rng, H, T, width, d):
@@ -87,10 +98,10 @@ def _wrong_contexts(q, latents, W_k, W_v):
 
 def _judge_memory(rng, latent_attention):
     """A clause on the largest tensor at a length drawn now; the result of that run is compared too."""
-    H, width, d = 4, 12, 32  # the keys of one head alone are larger than all scores
+    H, width, d = 4, 12, 64  # the keys of one head alone are larger than all scores
     T = int(rng.integers(500, 700))
     inputs = _drawn(rng, H, T, width, d)
-    seen = latent_attention.via(run_watched, inputs)
+    seen = latent_attention.run_driver(run_watched, inputs)
     (found,) = only_tensors(seen, "latent_attention", 1)
     right = _context(*inputs)
     if not close(found, right):
@@ -103,6 +114,13 @@ def _judge_memory(rng, latent_attention):
             f"of one head have {T * d:,}: bring W_k to the query and W_v to the mixture, so that no key "
             "or value is made."
         )
+    made = int(number(seen["made"]))
+    if not made < H * T * d:
+        raise NotYet(
+            f"right, but at H = {H}, T = {T}, d = {d} {made:,} numbers are made in all, and the keys of all "
+            f"heads have {H * T * d:,}: keys or values are computed after all, a few at a time. Bring W_k to "
+            "the query and W_v to the mixture."
+        )
     return (
         f"at {T} tokens its largest tensor has {largest:,} numbers, where keys have {H * T * d:,}"
     )
@@ -114,22 +132,23 @@ ROTATIONS = ((4, 6, 3), (6, 4, 1), (5, 8, 0), (4, 4, 7))  # width of a latent, d
 
 
 def _judge_rotation(rng, absorbed_matrix):
-    """NotYet unless the matrix gives the score of a rotated query and key, for every distance."""
+    """A sentence; NotYet unless the matrix gives the score of a rotated query and key at every distance."""
     trials = Trials(_wrong_matrices)
     drawn = (3, 6, int(rng.integers(2, 40)))
     for width, d, far in [ROTATIONS[0], *shuffled(rng, [*ROTATIONS[1:], drawn])]:
         W_k = rng.normal(size=(width, d))
         pairs = rng.permutation(d).reshape(-1, 2)
         base = float(rng.uniform(50, 200))
-        answer = absorbed_matrix.via(call_with_rotation, W_k, far, pairs, base, last=True)
+        answer = absorbed_matrix.run_driver(call_with_rotation, W_k, far, pairs, base, last=True)
         call = f"absorbed_matrix of W_k {W_k.shape} at distance {far}"
-        found = array(answer, call)
+        absorbed = array(answer, call)
         rotate = make_rotation(pairs, base)
         right = rotate(W_k, -far)
-        if found.shape != right.shape and found.shape != right.T.shape:
-            raise NotYet(f"{call} has shape {found.shape}, expected {right.shape}.")
+        if absorbed.shape != right.shape and absorbed.shape != right.T.shape:
+            raise NotYet(f"{call} has shape {absorbed.shape}, expected {right.shape}.")
         fact = f"{call} gives other scores than the rotated query and key"
-        trials.judge(found, right, fact, W_k, far, rotate)
+        trials.judge(absorbed, right, fact, W_k, far, rotate)
+    return "The matrix is right at every distance."
 
 
 def _wrong_matrices(W_k, far, rotate):

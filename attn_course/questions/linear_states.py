@@ -1,4 +1,4 @@
-"""Judges of 14.6 and 14.7, attention without a softmax and what its state cannot hold.
+"""Judges of 15.6 and 15.7, attention without a softmax and what its state cannot hold.
 
 They measure contexts and states, and know nothing of the way.
 """
@@ -14,7 +14,7 @@ from attn_course.answers.tensors import close, distance, only_tensors, tensor_tr
 from attn_course.drivers import run_tensors, run_with_features
 from attn_utils.kernels import attend, softmax
 
-# 14.6
+# 15.6
 
 MAPS = (("elu", 0.0), ("exp", 0.0), ("relu", 0.1))  # what a feature map is, and what is added
 FIRST_CASE = (8, "elu", 0.0)
@@ -22,12 +22,12 @@ CASES = [(T, *features) for T in (1, 2, 8) for features in MAPS]
 
 
 def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
-    """14.6: causal weights proportional to products of features, for three maps and three lengths."""
+    """15.6: causal weights proportional to products of features, for three maps and three lengths."""
     trials = tensor_trials(_wrong_contexts)
     for T, kind, shift in [FIRST_CASE, *shuffled(rng, CASES)]:
         q, k = rng.normal(size=(2, T, 3))
         v = rng.normal(size=(T, 5))
-        result = linear_attention.via(run_with_features, [q, k, v], kind, shift)
+        result = linear_attention.run_driver(run_with_features, [q, k, v], kind, shift)
         (found,) = only_tensors(result, "linear_attention", 1)
 
         phi = partial(_features, kind, shift)
@@ -121,7 +121,7 @@ def _wrong_contexts(q, k, v, kind, shift, found):
     }
 
 
-# 14.7
+# 15.7
 
 SIZES = ((5, 3), (9, 8), (4, 1), (12, 4))  # n keys, d features
 SMALL = 1e-12  # below it a value counts as zero
@@ -129,10 +129,10 @@ TRACE = 1e-7  # of the largest value, by which a state may differ from zero for 
 
 
 def values_are_invisible(rng: Generator, invisible: Caller) -> str:
-    """14.7: values, not all zero, that leave the state where zeros would leave it."""
+    """15.7: values, not all zero, that leave the state where zeros would leave it."""
     for n, d in shuffled(rng, SIZES):
         features = np.exp(rng.normal(size=(n, d)))
-        result = invisible.via(run_tensors, [features])
+        result = invisible.run_driver(run_tensors, [features])
         (value,) = only_tensors(result, "invisible", 1)
         V = array(value, "invisible(features)")
         if V.ndim == 1:
@@ -150,7 +150,8 @@ def values_are_invisible(rng: Generator, invisible: Caller) -> str:
         state = np.abs(features.T @ V).max()
         if not state <= TRACE * n * largest:
             why = _why_seen(features, V)
-            raise NotYet(f"{why}with {n} keys and {d} features the state holds {state:.2g}, not 0.")
+            message = f"{why}with {n} keys and {d} features the state holds {state:.2g}, not 0."
+            raise NotYet(message, mistake=why.removesuffix(": "))
 
     return "values that leave no trace in the state, in four cases of up to 12 keys."
 
@@ -160,7 +161,7 @@ def _why_seen(features, V):
     tiny = 1e-9 * np.abs(V).max()
     reached, _, _ = np.linalg.svd(features, full_matrices=False)  # left singular vectors
     cosines = reached.T @ V / np.linalg.norm(V)
-    known = {
+    mistakes = {
         "these are the features themselves: ": same(V, features) or same(V, -features),
         "equal values add up to a sum of features, which is not zero: ": np.ptp(V) <= tiny,
         "a single value is always seen: its key's features are not zero: ": V.any(1).sum() == 1,
@@ -174,4 +175,4 @@ def _why_seen(features, V):
             V.shape[1] == 1 and np.abs(cosines).max() > 1 - 1e-9
         ),
     }
-    return next((sentence for sentence, fits in known.items() if fits), "")
+    return next((sentence for sentence, fits in mistakes.items() if fits), "")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotAttempted, NotYet, asked, number
+from attn_course.answers import Caller, NotAttempted, NotYet, answers_to, judge_separately, number
 from attn_course.answers.mistakes import Trials
 from attn_course.questions.average_of_two import judge_averages
 from attn_course.questions.random_keys import (
@@ -78,6 +78,20 @@ def weight_given_length() -> Claims:
             start=weight,
             goal=1 / (1 + rivals * sp.exp(-t * ell)),
             forms=(no_sum,),
+            slips={
+                "n is written for n - 2, and keys a and b are not among the others": (
+                    1 / (1 + (rivals + 2) * sp.exp(-t * ell))
+                ),
+                "n - 1 is written for n - 2: two keys are not among the others": (
+                    1 / (1 + (rivals + 1) * sp.exp(-t * ell))
+                ),
+                "the other keys are left out, but e^0 is 1": 1 / (1 + sp.exp(t - t * ell)),
+                "ell is lost": 1 / (1 + rivals * sp.exp(-t)),
+                "the score of b is multiplied by ell too, but only k_a changes its length": (
+                    1 / (2 + (n - 2) * sp.exp(-t * ell))
+                ),
+                "a sign in the exponent is turned round": 1 / (1 + rivals * sp.exp(t * ell)),
+            },
             **common,
         ),
         Claim(
@@ -85,6 +99,17 @@ def weight_given_length() -> Claims:
             start=sp.log(w / (1 - w)),
             goal=t * ell - sp.log(rivals),
             forms=(no_sum, straight_line("a straight line in ell", "ell")),
+            slips={
+                "the sign of the logarithm is turned round": t * ell + sp.log(rivals),
+                "the logarithm of a quotient is a difference, not a quotient": t
+                * ell
+                / sp.log(rivals),
+                "the rivals are lost": t * ell,
+                "key b is lost among the rivals": t * ell - sp.log(n - 1),
+                "the other keys are left out, but e^0 is 1": t * ell - t,
+                "n is written for n - 2": t * ell - sp.log(sp.exp(t) + n),
+                "n - 1 is written for n - 2": t * ell - sp.log(sp.exp(t) + n - 1),
+            },
             **common,
         ),
     )
@@ -106,8 +131,9 @@ def cdf_is_exact(rng: Generator, weight_cdf: Caller) -> str:
         (0.5, 0.1, 2),
     ]
     settings += drawn_rows(rng, 8, (0.02, 0.98), (0.3, 12.0), (2, 60))
+    settings += drawn_rows(rng, 2, (0.1, 0.5), (5.0, 6.5), (400, 1000))  # the others count
     trials = Trials(_chance_mistakes, relative=0, absolute=0.005)
-    for (w, t, n), answer in asked(rng, weight_cdf, settings, _call):
+    for (w, t, n), answer in answers_to(rng, weight_cdf, settings, _call):
         call = _call(w, t, n)
         found = number(answer, call)
         right = _chance(w, t, n)
@@ -257,6 +283,17 @@ def two_scores() -> Claims:
             symbols=(t, d, lambda_a, lambda_b, p_a, p_b, g_aa, g_ab, g_bb),
             where=products | {g_aa: 1, g_ab: 0, g_bb: 1},
             only=(t, d, length),
+            slips={
+                "the division by sqrt(d) is lost": length * t,
+                "the score is divided by d where it should be divided by sqrt(d)": length * t / d,
+                "both products are counted as 1, but the means are orthogonal": (
+                    2 * length * t / sp.sqrt(d)
+                ),
+                "the length of the key is lost": t / sp.sqrt(d),
+                "the length is squared, but the query is made of the means": (
+                    length**2 * t / sp.sqrt(d)
+                ),
+            },
         )
         for key, product, length in (("a", p_a, lambda_a), ("b", p_b, lambda_b))
     )
@@ -264,13 +301,16 @@ def two_scores() -> Claims:
 
 def spread_of_output(rng: Generator, noisy_gap_variance: Caller, share_decided: Caller) -> str:
     """3.5: the variance of the gap, and how often one of the two values takes the output over."""
-    measured = _judge_variance(rng, noisy_gap_variance)
-    decided = _judge_share(rng, share_decided)
-    return f"the variance is right in {measured} settings, the share of decided draws in {decided}."
+    return judge_separately(
+        {
+            "noisy_gap_variance": lambda: _judge_variance(rng, noisy_gap_variance),
+            "share_decided": lambda: _judge_share(rng, share_decided),
+        }
+    )
 
 
 def _judge_share(rng, share_decided):
-    """Of how many settings the share was right: within 0.01 of the share in a simulation."""
+    """The share of decided draws is right, within 0.01 of the share in a simulation."""
     settings = [
         (0.25, 80.0, 16, 0.9),
         (0.05, 20.0, 64, 0.6),
@@ -282,7 +322,7 @@ def _judge_share(rng, share_decided):
     ]
     settings += drawn_rows(rng, 6, (0.02, 1.0), (2.0, 60.0), (3, 99), (0.55, 0.99))
     trials = Trials(_share_mistakes, relative=0, absolute=0.01)
-    for (beta, c, d, w), answer in asked(rng, share_decided, settings):
+    for (beta, c, d, w), answer in answers_to(rng, share_decided, settings):
         call = f"share_decided({beta:.3g}, {c:.3g}, {d}, {w:.3g})"
         found = number(answer, call)
         right = _decided(beta, c, d, w)
@@ -292,7 +332,7 @@ def _judge_share(rng, share_decided):
         trials.add(found, right, fact, beta, c, d, w)
 
     trials.settle()
-    return len(trials)
+    return f"the share of decided draws is right in {len(trials)} settings."
 
 
 @cache
@@ -326,7 +366,7 @@ def _share_mistakes(beta, c, d, w):
 
 
 def _judge_variance(rng, noisy_gap_variance):
-    """Of how many settings the variance of the difference of the two scores was right."""
+    """The variance of the difference of the two scores is right."""
     settings = [
         (0.3, 80.0, 7),
         (0.5, 3.0, 5),
@@ -336,7 +376,7 @@ def _judge_variance(rng, noisy_gap_variance):
     ]
     settings += drawn_rows(rng, 3, (0.01, 2.0), (1.0, 90.0), (3, 99))
     trials = Trials(_variance_mistakes)
-    for (beta, c, d), answer in asked(rng, noisy_gap_variance, settings):
+    for (beta, c, d), answer in answers_to(rng, noisy_gap_variance, settings):
         call = f"noisy_gap_variance({beta:g}, {c:g}, {d})"
         found = number(answer, call)
         right = _gap_variance(rng, beta, c, d)
@@ -344,7 +384,7 @@ def _judge_variance(rng, noisy_gap_variance):
         trials.add(found, right, fact, beta, c, d, right)
 
     trials.settle()
-    return len(trials)
+    return f"the variance is right in {len(trials)} settings."
 
 
 def _gap_variance(rng, beta, c, d):
@@ -379,13 +419,16 @@ QUESTIONS = (
         id="3.1",
         title="A query that sees only the means",
         minutes=10,
-        parts=(Part("code", ("robust_query",), query_is_robust), Part("written")),
+        parts=(
+            Part("code", ("robust_query",), query_is_robust, points=1),
+            Part("written", points=1),
+        ),
         covers=("000 c.i", "001 c.i", "002 c.i", "004 c.i"),
         hints=(
             "If there were no noise at all, which question of 02 would this be?",
             "A score is linear in its key. Which variance does a score get from noise of variance nu "
             "in the key?",
-            "For the words: compare the noise of one score with the lead over the other keys, and "
+            "In words: compare the noise of one score with the lead over the other keys, and "
             "that of the gap with 1.",
         ),
     ),
@@ -393,7 +436,7 @@ QUESTIONS = (
         id="3.2",
         title="The weight, given the length",
         minutes=10,
-        parts=(Part("derive", ("weight_of_a", "log_odds"), weight_given_length),),
+        parts=(Part("derive", ("weight_of_a", "log_odds"), weight_given_length, points=1),),
         covers=("000 c.ii", "001 c.ii", "002 c.ii"),
         hints=(
             "First put in the scores on the means. Which of them is multiplied by the length of k_a?",
@@ -405,7 +448,7 @@ QUESTIONS = (
         id="3.3",
         title="The law of the weight",
         minutes=14,
-        parts=(Part("code", ("weight_cdf",), cdf_is_exact),),
+        parts=(Part("code", ("weight_cdf",), cdf_is_exact, points=1),),
         covers=("000 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
             "The weight grows with the length, so 'weight at most w' means 'length at most ...'.",
@@ -418,8 +461,8 @@ QUESTIONS = (
         title="What the output does",
         minutes=13,
         parts=(
-            Part("code", ("behaviour", "robust_query"), behaviour_is_seen),
-            Part("written"),
+            Part("code", ("behaviour", "robust_query"), behaviour_is_seen, points=1),
+            Part("written", points=1),
         ),
         covers=("000 c.ii", "001 c.ii", "002 c.ii", "004 c.ii"),
         hints=(
@@ -432,18 +475,19 @@ QUESTIONS = (
         title="Every key of random length",
         minutes=22,
         parts=(
-            Part("derive", ("score_a", "score_b"), two_scores),
-            Part("code", ("noisy_gap_variance", "share_decided"), spread_of_output),
-            Part("written"),
+            Part("derive", ("score_a", "score_b"), two_scores, points=0.5),
+            Part("code", ("noisy_gap_variance", "share_decided"), spread_of_output, points=1),
+            Part("written", points=0.5),
         ),
         covers=("003 1.3",),
         hints=(
-            "Put the key and the query in and multiply out. Which products of two means are left?",
-            "The gap is a multiple of a difference of two independent variables.",
-            "What does a constant factor do to a variance?",
-            "Item a has more than w of the weight of both when the gap exceeds a certain logarithm. "
+            "In the derivation: put the key and the query in and multiply out. A product of two means is a "
+            "symbol such as `g_ab`: which of these products are left?",
+            "In code: the gap is a multiple of a difference of two independent variables.",
+            "In code: what does a constant factor do to a variance?",
+            "In code: item a has more than w of the weight of both when the gap exceeds a certain logarithm. "
             "Which one?",
-            "For the words: what is the mean over all draws, where is a single draw, and how often "
+            "In words: what is the mean over all draws, where is a single draw, and how often "
             "is it in between?",
         ),
     ),

@@ -1,4 +1,4 @@
-"""Judges of 12.1, blocks of a softmax that are summed up apart and then merged.
+"""Judges of 13.1, blocks of a softmax that are summed up apart and then merged.
 
 They look at what `finish` makes of a state, and never into the state.
 """
@@ -8,7 +8,7 @@ from itertools import permutations
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, number, shuffled
+from attn_course.answers import Caller, NotAttempted, NotYet, number, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import close, distance, tensor_trials
 from attn_course.answers.wording import counted
@@ -21,7 +21,7 @@ from attn_utils.kernels import softmax
 
 @chains_prove("the weight of a block is the sigmoid of the difference of the two log-sum-exps.")
 def share_is_a_sigmoid() -> Claims:
-    """The claim of 12.1: block one's share of all exponentials."""
+    """The claim of 13.1: block one's share of all exponentials."""
     import sympy as sp
 
     from attn_course.proofs.required_form import one_exponential
@@ -49,8 +49,9 @@ MOST_NUMBERS = 4 * WIDTH + 16  # numbers that a state may hold
 
 
 def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Caller) -> str:
-    """12.1: through `finish` alone, in every order and bracketing, at any size; the state stays small."""
+    """13.1: through `finish` alone, in every order and bracketing, at any size; the state stays small."""
     merging = _Merging(summary, merge, finish)
+    merging.refuse_empty()
     for group in _merging_cases(rng):
         for case in group:
             merging.try_plans(*case)
@@ -82,6 +83,23 @@ class _Merging:
         self.finish = finish
         self.trials = tensor_trials(wrong_merges)
 
+    def refuse_empty(self) -> None:
+        """NotYet, with its name, if one of `merge` and `finish` is empty; NotAttempted if both are."""
+        functions = {"merge": self.merge, "finish": self.finish}  # `summary` is given
+        empty = []
+        for name, function in functions.items():
+            inputs = [np.zeros(1)] * (2 if name == "merge" else 1)
+            try:
+                function.run_driver(keep_result, "any", inputs)
+            except NotAttempted:
+                empty.append(name)
+            except NotYet:
+                pass
+        if len(empty) == len(functions):
+            raise NotAttempted
+        if empty:
+            raise NotYet(f"{empty[0]} is still empty. The three functions are judged together.")
+
     def try_plans(self, setting: str, blocks: list, plans: list) -> None:
         """Put these blocks together by each plan; each should give what all keys at once give."""
         for k, block in enumerate(blocks):
@@ -90,23 +108,23 @@ class _Merging:
         scores, values = map(np.concatenate, zip(*blocks, strict=True))
         right = softmax(scores) @ values
         for plan in plans:
-            found = self._context(self._put_together(plan, setting), setting)
-            fact = distance(found, right, setting)
-            if found.shape != right.shape:
+            context = self._context(self._put_together(plan, setting), setting)
+            fact = distance(context, right, setting)
+            if context.shape != right.shape:
                 raise NotYet(f"{fact}.")
-            self.trials.add(found, right, fact, blocks, plan, found)
+            self.trials.add(context, right, fact, blocks, plan, context)
 
     def size_of_state(self, block: tuple[np.ndarray, np.ndarray]) -> int:
-        """How many numbers a state holds, of this block once or twice; both are finished and compared."""
+        """Return the size of a state of this block, taken once or twice; both are finished and judged."""
         scores, values = block
         setting = f"{len(scores)} keys"
         one = self._keep(self.summary, "one", list(block), setting)
         two = self._keep(self.merge, "two", ["one", "one"], setting)
         right = softmax(scores) @ values
         for name in ("one", "two"):  # all keys twice change nothing
-            found = self._context(name, setting)
-            if not close(found, right):
-                raise NotYet(f"{distance(found, right, setting)}.")
+            context = self._context(name, setting)
+            if not close(context, right):
+                raise NotYet(f"{distance(context, right, setting)}.")
         return max(one, two)
 
     def _put_together(self, plan, setting):
@@ -120,13 +138,13 @@ class _Merging:
     def _keep(self, function, name, inputs, setting):
         """Keep what comes out beside the student, and return how many numbers it holds."""
         try:
-            return int(number(function.via(keep_result, name, inputs)))
+            return int(number(function.run_driver(keep_result, name, inputs)))
         except NotYet as error:
             raise NotYet(f"{setting}: {error}") from None
 
     def _context(self, name, setting):
-        """What `finish` makes of a state; it may be nan, which a mistake explains."""
-        value = self.finish.via(call_on_kept, name)
+        """Return what `finish` makes of a state; nan is allowed, because a mistake explains it."""
+        value = self.finish.run_driver(call_on_kept, name)
         if value is None:
             raise NotYet("finish returned None: is a `return` missing?")
         try:
@@ -149,8 +167,12 @@ def _merging_cases(rng):
     four = [_block(rng, n, around=shift) for n, shift in enumerate(around, 1)]
     part_hidden = _block(rng, 4)
     part_hidden[0][1] = -np.inf
-    first = [
+    single = _block(rng, 1)
+    dominated = (np.array([60.0, 0.0, 1.0]), _block(rng, 3)[1])  # e^-60 beside 1 is nothing
+    first: list = [
         [("one block", [low], [0])],
+        [("one block of one key", [single], [0])],
+        [("one block with a key far above the others", [dominated], [0])],
         [
             ("two blocks, the second with higher scores", [low, high], BOTH),
             ("two blocks, the first with higher scores", [high, low], BOTH),
@@ -170,18 +192,21 @@ def _merging_cases(rng):
         setting = f"scores near {size:,.0f} and {-size:,.0f}"
         others.append([(setting, [far, opposite], BOTH)])
 
+    others = shuffled(rng, others)  # before blocks without keys, which tell less
+
     empties = {
         "no keys": _block(rng, 0),
         "all keys hidden": (np.full(2, -np.inf), rng.normal(size=(2, WIDTH))),
     }
+    without_keys: list = []
     for name, empty in empties.items():
-        others.append([(f"a block with {name} beside another", [low, empty], BOTH)])
+        without_keys.append([(f"a block with {name} beside another", [low, empty], BOTH)])
         setting = f"two blocks with {name} and another"
-        others.append([(setting, [empty, low, empty], AROUND_ANOTHER)])
+        without_keys.append([(setting, [empty, low, empty], AROUND_ANOTHER)])
 
     setting = "a block with no keys beside scores near -10,000,000,000"
     last = [(setting, [_block(rng, 3, around=-1e10), _block(rng, 0)], BOTH)]
-    return [*first, *shuffled(rng, others), last]
+    return [*first, *others, *shuffled(rng, without_keys), last]
 
 
 def _block(rng, n, scale=1.0, around=0.0):
@@ -212,10 +237,11 @@ def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict:
     is_lost = not np.abs(found).max() > 0  # nan, or nothing
     top = max(largest)
     too_low = top < -LARGE
+    stays_near = isinstance(plan, int) and not is_lost  # one block may be in a unit of its own
     empty = -np.inf in largest
     return table | {
-        OVERFLOW: Seen(is_lost) if abs(top) > LARGE else None,
         START: Seen(True) if is_lost and too_low else None,
+        OVERFLOW: Seen(is_lost) if abs(top) > LARGE and not stays_near else None,
         EMPTY: Seen(True) if is_lost and empty and not too_low else None,
     }
 
@@ -252,7 +278,7 @@ def _third(state):
 
 
 def _of_sums(merge, finish=lambda state: state[2] / state[1]):
-    """What a block is summed up by, how two are merged, and what is read off in the end."""
+    """Return three functions: a summary of one block, a merge of two, and the context of a state."""
     return _summary, merge, finish
 
 
@@ -351,6 +377,8 @@ WRONG_MERGES = {
     "the log-sum-exp of both blocks is taken for the larger of the two; it is log(e^l_1 + e^l_2)": (
         _lse_mixed(np.maximum, np.maximum)
     ),
-    "the factors are the wrong way round (a sign in the exponent, or the two exchanged): the block with the "
-    "smaller maximum is made smaller": _of_sums(_rescaled(sums=(-1, -1), outputs=(-1, -1))),
+    "the factors are the wrong way round (a sign in the exponent, or the two exchanged); the block with the "
+    "smaller maximum gets a factor below 1, the other one the factor 1": _of_sums(
+        _rescaled(sums=(-1, -1), outputs=(-1, -1))
+    ),
 }

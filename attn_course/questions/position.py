@@ -1,4 +1,4 @@
-"""Questions 11.1-11.7, position: judges of 11.1 and 11.2, titles, minutes and hints.
+"""Questions 12.1-12.7, position: judges of 12.1 and 12.2, titles, minutes and hints.
 
 The judges run layers and models on sequences, and know nothing of how positions are made.
 """
@@ -14,10 +14,10 @@ from attn_course.answers import (
     NotAttempted,
     NotYet,
     array,
+    as_bool,
+    as_pair,
     largest_gap,
     shuffled,
-    truth,
-    two,
 )
 from attn_course.answers.mistakes import Seen, Trials
 from attn_course.drivers import call_with_outputs
@@ -34,7 +34,7 @@ from attn_utils.kernels import attend
 
 SAME = 1e-9
 
-# 11.1
+# 12.1
 
 WIDTH = 5
 FAINT = 0.01  # of the positions that are easily overlooked
@@ -43,7 +43,7 @@ MOST_ASKED = 60  # inputs of its own on which an answer may try a layer
 
 
 def order_is_noticed(rng: Generator, is_equivariant: Caller) -> str:
-    """11.1: whether a layer commutes with every permutation, for sixteen layers and two lengths.
+    """12.1: whether a layer commutes with every permutation, for sixteen layers and two lengths.
 
     The layers stay in the judge: the answer is handed their outputs for x in every order, and those for
     other inputs when it asks for them.
@@ -52,25 +52,25 @@ def order_is_noticed(rng: Generator, is_equivariant: Caller) -> str:
     for T in rng.permutation((4, 5)):
         x = rng.normal(size=(T, WIDTH))
         for name, layer, right in _layers(rng, T):
-            found = _said_of(is_equivariant, layer, x)
-            fact = f"for {name} on {T} tokens you say {found}"
-            if right and not found:
+            says_yes = _calls_equivariant(is_equivariant, layer, x)
+            fact = f"for {name} on {T} tokens you say {says_yes}"
+            if right and not says_yes:
                 fact += ", and both sides agree up to rounding"
-            trials.add(found, right, fact, layer, x, right, found)
+            trials.add(says_yes, right, fact, layer, x, right, says_yes)
 
     trials.settle()
     return "right about sixteen layers, six of them equivariant, on 4 and 5 tokens."
 
 
-def _said_of(is_equivariant, layer, x):
-    """What the answer says of a layer; it is run again with one output more as long as it asks for one."""
+def _calls_equivariant(is_equivariant, layer, x):
+    """Return True if the answer calls a layer equivariant; it runs again if it asks for more outputs."""
     T = len(x)
     inputs = [x[list(order)] for order in permutations(range(T))]
     outputs = [layer(tokens) for tokens in inputs]
     for _ in range(MOST_ASKED):
-        result = is_equivariant.via(call_with_outputs, x, inputs, outputs)
+        result = is_equivariant.run_driver(call_with_outputs, x, inputs, outputs)
         if "asked" not in result:
-            return truth(result["said"])
+            return as_bool(result["said"])
 
         asked = array(result["asked"], "what the layer was given")
         if asked.ndim != 2 or asked.shape[1] != WIDTH or not 1 <= len(asked) <= T:
@@ -193,7 +193,7 @@ def _wrong_testers(layer, x, right, found):
     return {sentence: Seen(found in answers) for sentence, answers in may_say.items()}
 
 
-# 11.2
+# 12.2
 
 NUM_TOKENS = 6
 LONGEST = 12
@@ -203,18 +203,18 @@ SCALES = np.array([0.4, 0.4, 1.0, 1.0])[:, None, None]  # of weights that do not
 
 
 def pairs_are_blind(rng: Generator, blind_pairs: Caller) -> str:
-    """11.2: each pair is run through three random models; nothing is compared with a reference."""
-    said = blind_pairs.value()
-    if not isinstance(said, dict):
-        raise NotYet(f"a dictionary is expected, but this is of type {type(said).__name__}.")
-    if all(pair is None for pair in said.values()):
+    """12.2: each pair is run through three random models; nothing is compared with a reference."""
+    pairs = blind_pairs.value()
+    if not isinstance(pairs, dict):
+        raise NotYet(f"a dictionary is expected, but this is of type {type(pairs).__name__}.")
+    if all(pair is None for pair in pairs.values()):
         raise NotAttempted
 
     models = [_model(rng) for _ in range(3)]
     for name in ("unmasked", "one layer", "any depth"):
-        if said.get(name) is None:
+        if pairs.get(name) is None:
             raise NotYet(f'there is no pair for "{name}" yet.')
-        why = _why_not_blind(name, models, _pair(said[name], name))
+        why = _why_not_blind(name, models, _pair(pairs[name], name))
         if why is not None:
             raise NotYet(f'"{name}": {why}.')
 
@@ -247,7 +247,7 @@ def _model(rng, d=8):
 
 
 def _gap(models, pair, depth, *, causal):
-    """How far apart what comes out for a pair is, for the model that tells them apart best."""
+    """Return the distance of the two outputs for a pair, in the model where it is largest."""
     gaps = []
     for model in models:
         one, other = (_run(model, tokens, depth, causal) for tokens in pair)
@@ -268,7 +268,7 @@ def _run(model, tokens, depth, causal):
 
 def _pair(value, name):
     expected = f'"{name}" should be a pair of sequences, such as ((0, 1), (2, 3)).'
-    first, second = two(value, expected)
+    first, second = as_pair(value, expected)
     one = _sequence(first, f'sequence 1 of "{name}"')
     other = _sequence(second, f'sequence 2 of "{name}"')
     if one == other:
@@ -277,16 +277,16 @@ def _pair(value, name):
 
 
 def _sequence(value, name):
-    found = array(value, name)
-    if found.ndim != 1 or not 1 <= len(found) <= LONGEST:
+    tokens = array(value, name)
+    if tokens.ndim != 1 or not 1 <= len(tokens) <= LONGEST:
         raise NotYet(f"{name} should be a sequence of 1 to {LONGEST} tokens.")
-    if not np.isin(found, range(NUM_TOKENS)).all():
+    if not np.isin(tokens, range(NUM_TOKENS)).all():
         raise NotYet(f"{name}: the tokens are the whole numbers 0 to {NUM_TOKENS - 1}.")
-    return tuple(int(token) for token in found)
+    return tuple(int(token) for token in tokens)
 
 
 def _how_contents_differ(pair):
-    """How the tokens of two sequences differ beyond their order and length, or nothing."""
+    """Return a clause on how two sequences differ beyond order and length; "" if they do not."""
     one, two = map(set, pair)
     for strange in (one - two, two - one):
         if strange:
@@ -303,10 +303,10 @@ def _how_contents_differ(pair):
 
 QUESTIONS = (
     Question(
-        "11.1",
+        "12.1",
         "Does it see the order?",
         8,
-        (Part("code", ("is_equivariant",), order_is_noticed), Part("written")),
+        (Part("code", ("is_equivariant",), order_is_noticed, points=1), Part("written", points=1)),
         hints=(
             "Permute the rows of x, run the layer, and ask what should have happened to its outputs.",
             "With an index array p, compare the layer of x[p] with the layer's output of x, indexed by p.",
@@ -318,10 +318,10 @@ QUESTIONS = (
         seconds=20.0,
     ),
     Question(
-        "11.2",
+        "12.2",
         "Sentences it cannot tell apart",
         8,
-        (Part("code", ("blind_pairs",), pairs_are_blind),),
+        (Part("code", ("blind_pairs",), pairs_are_blind, points=0.5),),
         hints=(
             "Without a mask nothing but the proportions of the tokens reaches the mean.",
             "The last token of one causal layer sees all the others, but not in which order they came.",
@@ -329,10 +329,13 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "11.3",
+        "12.3",
         "A clock with many hands",
         9,
-        (Part("code", ("sinusoid",), distances_are_those_of_a_clock), Part("written")),
+        (
+            Part("code", ("sinusoid",), distances_are_those_of_a_clock, points=1),
+            Part("written", points=1),
+        ),
         hints=(
             "First the d/2 frequencies, then an outer product of positions and frequencies, (T, d/2).",
             "Each angle gives two coordinates, its sine and its cosine.",
@@ -340,34 +343,34 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "11.4",
+        "12.4",
         "Moving on is a matrix",
         6,
-        (Part("code", ("shift_matrix",), shift_is_a_matrix),),
+        (Part("code", ("shift_matrix",), shift_is_a_matrix, points=0.5),),
         hints=(
             "Write out sin(a + b) and cos(a + b): both are sums of sin(a) and cos(a) with fixed factors.",
             "Each pair of coordinates has a block of its own, two by two; nothing else is mixed.",
         ),
     ),
     Question(
-        "11.5",
+        "12.5",
         "Rotate instead of add",
         12,
         (
-            Part("derive", ("score",), score_is_relative),
-            Part("code", ("rotate",), rotations_are_by_position),
+            Part("derive", ("score",), score_is_relative, points=1),
+            Part("code", ("rotate",), rotations_are_by_position, points=1),
         ),
         hints=(
             "Multiply out, and collect what stands with q₁k₁ + q₂k₂ and with q₁k₂ - q₂k₁.",
             "cos a cos b + sin a sin b and sin a cos b - cos a sin b are a cosine and a sine of one angle.",
-            "In code: angles (T, d/2) as in 11.3, then two new coordinates from each pair of old ones.",
+            "In code: angles (T, d/2) as in 12.3, then two new coordinates from each pair of old ones.",
         ),
     ),
     Question(
-        "11.6",
+        "12.6",
         "Look r tokens back, and beyond the length",
         12,
-        (Part("code", ("look_back",), each_looks_back), Part("written")),
+        (Part("code", ("look_back",), each_looks_back, points=1), Part("written", points=1)),
         hints=(
             "If query and key are the same vector, where is the score largest? Move that place.",
             "The rotation may be asked for any position, a negative one too.",
@@ -377,10 +380,10 @@ QUESTIONS = (
         ),
     ),
     Question(
-        "11.7",
+        "12.7",
         "Longer than it was trained for",
         12,
-        (Part("code", ("interpolated", "ntk_aware"), frequencies_are_extended),),
+        (Part("code", ("interpolated", "ntk_aware"), frequencies_are_extended, points=1),),
         hints=(
             "Interpolation by 2: position 2p takes the old angle of p. What happens to each frequency?",
             "NTK-aware: put the slowest pair, i = d/2 - 1, into base ** (-2i / d). Which base slows it down?",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import NotYet
-from attn_course.answers.mistakes import told_apart
+from attn_course.answers.mistakes import distinct_texts
 from attn_utils.kernels import softmax
 
 ROUNDING = 64 * np.finfo(float).eps
@@ -82,7 +82,7 @@ def leftover(height: float, n: int, leaders: int = 1) -> float:
 def stays_elsewhere(t: float, left: float, epsilon: float) -> str:
     """A clause on a query of this size: how much weight stays on the other keys, how much may."""
     word = "larger than it need be" if left < epsilon else "too small"
-    stays, allowed = told_apart(100 * left, 100 * epsilon)
+    stays, allowed = distinct_texts(100 * left, 100 * epsilon)
     return (
         f"your t = {t:.4g} is {word}: {stays}% of the weight stays on the other keys, and "
         f"{allowed}% may"

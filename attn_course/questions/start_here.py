@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, asked, number
-from attn_course.answers.mistakes import AnyOf, Trials, told_apart
+from attn_course.answers import Caller, answers_to, number
+from attn_course.answers.mistakes import AnyOf, Trials, distinct_texts
 from attn_course.register import Claim, Claims, Part, Question, chains_prove
 
 
@@ -33,19 +33,20 @@ def mean_of(rng: Generator, mean: Caller) -> str:
     lists.append(rng.normal(-5, 2, 7).tolist())
     whole = rng.integers(-9, 9, 6).tolist()
     lists.append(whole + whole[:2])  # some of them twice
+    lists.append(rng.normal(3, 2, rng.integers(200, 400)).tolist())
 
     trials = Trials(_mean_mistakes)
-    for (values,), answer in asked(rng, mean, [(values,) for values in lists]):
+    for (values,), answer in answers_to(rng, mean, [(values,) for values in lists]):
         found = number(answer, "mean(values)")
         shown = np.round(values[:5], 2).tolist()
         many = f"{len(values)} numbers, the first of them " if len(values) > 5 else ""
         right = np.mean(values)
-        gave, mean_value = told_apart(found, right, digits=4)
+        gave, mean_value = distinct_texts(found, right, digits=4)
         fact = f"for {many}{shown} it gave {gave}, and their mean is {mean_value}"
         trials.add(found, right, fact, values)
 
     trials.settle()
-    return "it agrees on lists of 1 to 40 numbers."
+    return "it agrees on lists of one number to hundreds."
 
 
 @chains_prove("the chain starts at the sum, every step holds, and it ends in one fraction.")
@@ -64,6 +65,13 @@ def one_fraction_holds() -> Claims:
         symbols=(x,),
         where={x: (0, 1)},
         forms=(in_places("one fraction with x in one place", 1, "x"),),
+        slips={
+            "the numerators were multiplied, and over a common denominator they are added": (
+                1 / (1 - x**2)
+            ),
+            "a sign is wrong, (1 + x)(1 - x) is 1 - x**2": 2 / (1 + x**2),
+            "numerators and denominators were added, as if 1/a + 1/b were 2/(a + b)": sp.Integer(1),
+        },
     )
     return (one_fraction,)
 
@@ -73,7 +81,7 @@ QUESTIONS = (
         id="0.1",
         title="A function",
         minutes=3,
-        parts=(Part("code", ("mean",), mean_of),),
+        parts=(Part("code", ("mean",), mean_of, points=0),),
         hints=(
             "What do you divide the total by?",
             "`len(values)` is the number of values.",
@@ -83,7 +91,7 @@ QUESTIONS = (
         id="0.2",
         title="A derivation",
         minutes=5,
-        parts=(Part("derive", ("one_fraction",), one_fraction_holds),),
+        parts=(Part("derive", ("one_fraction",), one_fraction_holds, points=0),),
         hints=(
             "Bring both fractions to the same denominator first.",
             "The product of the two denominators will do; then multiply it out.",
@@ -93,7 +101,7 @@ QUESTIONS = (
         id="0.3",
         title="An answer in words",
         minutes=3,
-        parts=(Part("written"),),
+        parts=(Part("written", points=0),),
         hints=(
             "If the query is twice as long, what happens to every score, and to the difference of "
             "two scores?",

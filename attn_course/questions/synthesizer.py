@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, largest_gap, matrix, shuffled, two
-from attn_course.drivers import call_each, is_given
+from attn_course.answers import Caller, NotYet, as_pair, largest_gap, matrix, shuffled
+from attn_course.drivers import call_each, do_nothing
 from attn_course.questions.attention_layers import draw_parameters, finish, judge_layer, linear
 from attn_course.questions.attention_mistakes import SPLITS, split_heads
 from attn_course.register import Part, Question
@@ -108,14 +108,14 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
     T, D = map(int, rng.integers(3, 9, 2))
     others = [(7, 5, 6), (2, 4, 1), (9, 8, 4), (T, D, T - 1)]
     settings = [(4, 3, 2), *shuffled(rng, others)]  # first one with a token after t
-    pairs = two_inputs.via(call_each, settings)
-    two_inputs.via(is_given)  # inputs may be drawn: nothing is left that a second call must repeat
+    pairs = two_inputs.run_driver(call_each, settings)
+    two_inputs.run_driver(do_nothing)  # inputs may be drawn, so no call has to be repeated
 
     compared = []
     synthesized = []
     for (T, D, t), pair in zip(settings, pairs, strict=True):
         setting = f"T = {T}, D = {D}, t = {t}"
-        inputs = two(pair, "two_inputs should return two arrays.")
+        inputs = as_pair(pair, "two_inputs should return two arrays.")
         x, other = (matrix(value, (T, D), "an input") for value in inputs)
         if not np.array_equal(x[t], other[t]):
             far = largest_gap(x[t], other[t])
@@ -139,7 +139,7 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
 
 
 def _moved(row, x, other, t, rng):
-    """By how much row t differs between the two inputs, in each of some random layers.
+    """Return by how much row t differs between the two inputs, for each of some random layers.
 
     row: (x, t, rng) -> weights (t + 1,), of a layer that rng draws. x, other: (T, D).
     """
@@ -189,7 +189,7 @@ QUESTIONS = (
         id="7.1",
         title="Attention that compares nothing",
         minutes=15,
-        parts=(Part("code", ("SynthesizerAttention",), layer_is_synthesizer),),
+        parts=(Part("code", ("SynthesizerAttention",), layer_is_synthesizer, points=4.5),),
         covers=("004 2.i",),
         hints=(
             "Only the scores are new; the mask, the values, the heads and both dropouts are as in 6.6.",
@@ -202,7 +202,10 @@ QUESTIONS = (
         id="7.2",
         title="What it cannot do",
         minutes=20,
-        parts=(Part("written"), Part("code", ("two_inputs",), inputs_tell_apart)),
+        parts=(
+            Part("written", points=2.5),
+            Part("code", ("two_inputs",), inputs_tell_apart, points=1),
+        ),
         covers=("004 2.ii",),
         hints=(
             "Hold the last token fixed. Can its row of weights still change? How does its output then "

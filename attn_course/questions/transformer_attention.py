@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotAttempted, NotYet, array, number, shuffled
+from attn_course.answers import (
+    Caller,
+    NotAttempted,
+    NotYet,
+    array,
+    judge_separately,
+    number,
+    shuffled,
+)
 from attn_course.answers.mistakes import Trials
 from attn_course.questions.attention_layers import draw_parameters, finish, judge_layer, linear
 from attn_course.questions.attention_mistakes import SCORES, after, scaled_products, split_heads
@@ -37,19 +45,19 @@ SHAPES = {
 
 def shapes_are_predicted(rng: Generator, shapes: Caller) -> str:
     """6.1: the shape of every tensor of the batched computation."""
-    said = shapes.value()
-    if not isinstance(said, dict):
-        raise NotYet(f"a dictionary is expected, but this is of type {type(said).__name__}.")
-    if all(shape is None for shape in said.values()):
+    predictions = shapes.value()
+    if not isinstance(predictions, dict):
+        raise NotYet(f"a dictionary is expected, but this is of type {type(predictions).__name__}.")
+    if all(shape is None for shape in predictions.values()):
         raise NotAttempted
 
     for name, shape in SHAPES.items():
-        if said.get(name) is None:
+        if predictions.get(name) is None:
             raise NotYet(f"there is no prediction for {name} yet.")
-        sizes = array(said[name], name).flat
-        found = tuple(int(size) if size == int(size) else float(size) for size in sizes)
-        if found != shape:
-            raise NotYet(f"{name}: you predicted {found}; {_why_not_shape(found, shape)}.")
+        sizes = array(predictions[name], name).flat
+        predicted = tuple(int(size) if size == int(size) else float(size) for size in sizes)
+        if predicted != shape:
+            raise NotYet(f"{name}: you predicted {predicted}; {_why_not_shape(predicted, shape)}.")
 
     return f"all {len(SHAPES)} shapes are those of the computation."
 
@@ -155,35 +163,36 @@ def _layer_known(leaves, num_heads):
 
 def counts_are_exact(rng: Generator, num_parameters: Caller, num_flops: Caller) -> str:
     """6.7: entries of the four projections; two operations for each multiply-add of each product."""
-    parameters = Trials(_wrong_parameters)
-    flops = Trials(_wrong_flops)
-    is_halved = None
     T, d, H = map(int, rng.integers(3, 30, 3))
     others = [(5, 15, 3), (7, 8, 1), (T, d * H, H), (128, 64, 4)]
-    for T, D, H in [(100, 256, 8), *shuffled(rng, others)]:
-        said = number(num_parameters(D, H), "num_parameters(D, num_heads)")
-        right = sum(math.prod(shape) for shape in _layer_shapes(D, H).values())
-        parameters.judge(said, right, f"{said:,.0f} at D = {D}, {H} heads", D, H)
+    settings = [(100, 256, 8), *shuffled(rng, others)]
 
-        said = number(num_flops(T, D, H), "num_flops(T, D, num_heads)")
-        right = sum(_flops(T, D, H).values())
-        part = f"which is {said / right:.4g} of what the products cost"
-        fact = f"{said:,.0f} at T = {T}, D = {D}, {H} heads, {part}"
-        if is_halved is None:
-            is_halved = said == right / 2
-        if is_halved:
-            right /= 2
-        flops.judge(said, right, fact, T, D, H)
+    def judge_parameters() -> str:
+        trials = Trials(_wrong_parameters)
+        for _, D, H in settings:
+            count = number(num_parameters(D, H), f"num_parameters({D}, {H})")
+            right = sum(math.prod(shape) for shape in _layer_shapes(D, H).values())
+            trials.judge(count, right, f"{count:,.0f} parameters at D = {D}, {H} heads", D, H)
+        return f"The parameters are exact in {len(trials)} settings."
 
-    note = " You count multiply-adds as one operation; torch's counter says twice as much."
-    return (
-        "parameters and operations are exact in five settings; the products over pairs of tokens take "
-        f"{_share_of_pairs(100, 256, 8)} and {_share_of_pairs(128, 64, 4)}.{note if is_halved else ''}"
-    )
+    def judge_operations() -> str:
+        trials = Trials(_wrong_flops)
+        for T, D, H in settings:
+            count = number(num_flops(T, D, H), f"num_flops({T}, {D}, {H})")
+            right = sum(_flops(T, D, H).values())
+            part = f"which is {count / right:.4g} of what the products cost"
+            fact = f"{count:,.0f} operations at T = {T}, D = {D}, {H} heads, {part}"
+            trials.judge(count, right, fact, T, D, H)
+        return (
+            f"So are the operations; the products over pairs of tokens take {_share_of_pairs(100, 256, 8)} "
+            f"and {_share_of_pairs(128, 64, 4)}."
+        )
+
+    return judge_separately({"num_parameters": judge_parameters, "num_flops": judge_operations})
 
 
 def _share_of_pairs(T, D, H):
-    """Which part of all operations the products over pairs of tokens are, and where."""
+    """Return a clause on the share of the operations that the products over pairs of tokens take."""
     flops = _flops(T, D, H)
     share = 1 - flops["projections"] / sum(flops.values())
     return f"{share:.0%} at T = {T}, D = {D}, {H} heads"
@@ -220,7 +229,7 @@ def _wrong_parameters(D, H):
 
 
 def _wrong_flops(T, D, H):
-    """{sentence: count}, each also with a multiply-add counted once."""
+    """{sentence: count}, each also with a multiplication and its addition counted as one operation."""
     flops = _flops(T, D, H)
     total = sum(flops.values())
     projections = flops["projections"]
@@ -239,8 +248,11 @@ def _wrong_flops(T, D, H):
         "k products take k - 1 additions, which you counted; here, as in torch's counter, each "
         "multiplication counts with one addition, 2 k in all": total - sums,
     }
-    once = {f"{sentence} (a multiply-add counted once)": n / 2 for sentence, n in wrong.items()}
-    return wrong | once
+    twice = (
+        "a multiplication and the addition that follows it are two operations, and you count one"
+    )
+    halves = {f"{sentence}; besides, {twice}": count / 2 for sentence, count in wrong.items()}
+    return wrong | halves | {twice: total / 2}
 
 
 QUESTIONS = (
@@ -248,7 +260,7 @@ QUESTIONS = (
         id="6.1",
         title="Shapes first",
         minutes=5,
-        parts=(Part("code", ("shapes",), shapes_are_predicted),),
+        parts=(Part("code", ("shapes",), shapes_are_predicted, points=1),),
         covers=("004 review",),
         hints=(
             "A matrix product works on the last two axes and leaves the ones before them alone.",
@@ -260,7 +272,7 @@ QUESTIONS = (
         id="6.2",
         title="Scores of a whole batch",
         minutes=5,
-        parts=(Part("code", ("scores",), scores_are_scaled_products),),
+        parts=(Part("code", ("scores",), scores_are_scaled_products, points=1.5),),
         covers=("004 review",),
         hints=(
             "Write down the shapes of q and k; which axis has to disappear, and which one must move?",
@@ -272,7 +284,7 @@ QUESTIONS = (
         id="6.3",
         title="Attention under a mask",
         minutes=12,
-        parts=(Part("code", ("attend",), attend_is_masked_softmax),),
+        parts=(Part("code", ("attend",), attend_is_masked_softmax, points=2),),
         covers=("004 review",),
         hints=(
             "Which axis of the scores runs over the keys?",
@@ -285,7 +297,7 @@ QUESTIONS = (
         id="6.4",
         title="No look ahead",
         minutes=5,
-        parts=(Part("code", ("causal_mask",), mask_is_causal),),
+        parts=(Part("code", ("causal_mask",), mask_is_causal, points=1),),
         covers=("004 review",),
         hints=(
             "Row t belongs to query t. Which tokens come before it? Does it see itself?",
@@ -296,7 +308,7 @@ QUESTIONS = (
         id="6.5",
         title="Split into heads, and merge",
         minutes=7,
-        parts=(Part("code", ("split_heads", "merge_heads"), heads_split_and_merge),),
+        parts=(Part("code", ("split_heads", "merge_heads"), heads_split_and_merge, points=1.5),),
         covers=("004 review",),
         hints=(
             "First give the features two axes, head and feature; then move one axis.",
@@ -308,7 +320,7 @@ QUESTIONS = (
         id="6.6",
         title="The layer",
         minutes=15,
-        parts=(Part("code", ("CausalSelfAttention",), layer_is_causal_attention),),
+        parts=(Part("code", ("CausalSelfAttention",), layer_is_causal_attention, points=3.5),),
         covers=("004 review",),
         hints=(
             "You have written every step above: project, split, attend, merge, project.",
@@ -322,8 +334,8 @@ QUESTIONS = (
         title="What it costs, and why the root",
         minutes=14,
         parts=(
-            Part("code", ("num_parameters", "num_flops"), counts_are_exact),
-            Part("written"),
+            Part("code", ("num_parameters", "num_flops"), counts_are_exact, points=1),
+            Part("written", points=1.5),
         ),
         covers=("004 review",),
         hints=(
@@ -337,7 +349,7 @@ QUESTIONS = (
         id="6.8",
         title="Why several heads",
         minutes=12,
-        parts=(Part("written"),),
+        parts=(Part("written", points=1.5),),
         covers=("000 preface",),
         hints=(
             "In the proof, where is it used that all words share one denominator?",

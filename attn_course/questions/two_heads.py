@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, asked, two, vector
+from attn_course.answers import Caller, NotYet, answers_to, array, as_pair, vector
 from attn_course.answers.mistakes import Trials, round_up, seen
 from attn_course.questions.random_keys import (
     LIMIT,
@@ -34,7 +34,7 @@ def heads_average(rng: Generator, two_head_queries: Caller) -> str:
 
 def _judge_on_means(rng, queries_of, scaled=False):
     """The largest L1 error of an answer that is right on all means, scores divided by sqrt(d) or not."""
-    answers = asked(rng, queries_of, keys_and_pairs(rng))
+    answers = answers_to(rng, queries_of, keys_and_pairs(rng))
     judged = [(*setting, _pair(answer, setting[0])) for setting, answer in answers]
     lengths = [math.hypot(*pair.flat) for *_, pair in judged]
     constant = scaled and np.ptp(lengths) <= 1e-6 * max(lengths)
@@ -54,7 +54,7 @@ def _pair(answer, means):
     """The two queries (2, d) an answer gives for these means (n, d)."""
     if answer is None:
         array(answer, "the answer")
-    queries = two(answer, "two queries are expected, one for each head: return q1, q2.")
+    queries = as_pair(answer, "two queries are expected, one for each head: return q1, q2.")
     pair = []
     for name, query in zip(("q1", "q2"), queries, strict=True):
         query = vector(query, means.shape[1], name)
@@ -104,14 +104,19 @@ def _mean_fact(means, a, b, pair, constant):
     factor = lengthening_needed(means, pair, a, b)
     if factor:
         left = 100 - 50 * (first[a] + first[b] + second[a] + second[b])
-        return (
-            f"{round_up(left, 3)}% of the weight is left elsewhere at n = {n}, d = {d}, "
-            f"where 1% is allowed; multiply both queries by at least {round_up(factor)}"
-        )
+        target = f"n = {n}, d = {d}, a = {a}, b = {b}"
+        if left > 1:
+            told = f"{round_up(left, 3)}% of the weight is left elsewhere at {target}, where 1% is allowed"
+        else:
+            told = (
+                f"a and b get {(first[a] + second[a]) / 2:.3f} and {(first[b] + second[b]) / 2:.3f} of the "
+                f"weight at {target}, where one half each is asked for"
+            )
+        return f"{told}; multiply both queries by at least {round_up(factor)}"
 
     return (
         f"head 1 gives v_a {first[a]:.2f}, v_b {first[b]:.2f} "
-        f"and head 2 gives v_a {second[a]:.2f}, v_b {second[b]:.2f} (n = {n})"
+        f"and head 2 gives v_a {second[a]:.2f}, v_b {second[b]:.2f} (n = {n}, a = {a}, b = {b})"
     )
 
 
@@ -120,7 +125,7 @@ def heads_survive(rng: Generator, two_head_queries: Caller) -> str:
     _judge_on_means(rng, two_head_queries)
     settings = keys_and_pairs(rng, sizes=((10, 14), (4, 6)), repeats=1)
     shares = []
-    for (means, a, b), answer in asked(rng, two_head_queries, settings):
+    for (means, a, b), answer in answers_to(rng, two_head_queries, settings):
         pair = _pair(answer, means)
         keys = keys_with_one_noisy(rng, means, a, DRAWS, noise_for(*pair))
         keys = keys[keys[:, a] @ means[a] > 0]
@@ -158,7 +163,7 @@ def _why_not_robust(keys, pair, a, b):
         low = np.mean(averaged < 0.1)
         high = np.mean(averaged > 0.9)
         return (
-            f"both heads got the same query, so both follow the same noise: {setting} the weight on "
+            f"both heads got {_which_query(*pair)}, so both follow the same noise: {setting} the weight on "
             f"v_a was below 0.1 in {low:.0%} and above 0.9 in {high:.0%}."
         )
 
@@ -177,6 +182,12 @@ def _parallel(first, second):
     return one @ other > 1 - 1e-9
 
 
+def _which_query(first, second):
+    """As "the same query"; parallel queries may still differ in length."""
+    is_same = np.allclose(first, second, rtol=1e-6)
+    return "the same query" if is_same else "queries of one direction"
+
+
 def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str:
     """4.4: scores divided by sqrt(d), and every key has a random length of variance one quarter.
 
@@ -186,7 +197,7 @@ def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str
     _judge_on_means(rng, scaled_two_head_queries, scaled=True)
     settings = keys_and_pairs(rng, sizes=((20, 24), (4, 6)), repeats=1)
     told = []
-    for (means, a, b), answer in asked(rng, scaled_two_head_queries, settings):
+    for (means, a, b), answer in answers_to(rng, scaled_two_head_queries, settings):
         n, d = means.shape
         pair = _pair(answer, means) / np.sqrt(d)
         lengths = spread_lengths(DRAWS // 2, n, variance=0.25)
@@ -220,7 +231,7 @@ def _why_not_routed(keys, lengths, pair, a, b):
             "and a query that pushes such a key down then gives it a high score."
         )
     if _parallel(*pair):
-        return f"both heads got the same query, a tie that two random lengths break: {fact}."
+        return f"both heads got {_which_query(*pair)}, a tie that two random lengths break: {fact}."
     return f"{fact}: the weight on v_a had standard deviation {weights[:, a].std():.2f}."
 
 
@@ -247,6 +258,18 @@ def variance_falls() -> Claims:
         where={P: (1 + sp.erf(1 / sp.sqrt(2 * beta))) / 2},
         only=(n, beta),
         forms=(occurs_at_most("a form in which erf occurs once", 1, "erf", "erfc"),),
+        slips={
+            "P (1 - P) is a quarter of 1 - erf**2, and the quarter is lost": 4
+            * two_heads
+            / one_head,
+            "a factor 2 is too much": 2 * two_heads / one_head,
+            "a factor 2 is lost": two_heads / one_head / 2,
+            "n and n - 1 are exchanged": two_heads / one_head * (n - 1) ** 2 / n**2,
+            "a sign is wrong, (1 + e)(1 - e) is 1 - e**2": (
+                n / (8 * (n - 1)) * (1 + sp.erf(1 / sp.sqrt(2 * beta)) ** 2)
+            ),
+            "the other variance is above: two heads are divided by one head": one_head / two_heads,
+        },
     )
     return (ratio,)
 
@@ -256,7 +279,7 @@ QUESTIONS = (
         id="4.1",
         title="Two queries",
         minutes=8,
-        parts=(Part("code", ("two_head_queries",), heads_average),),
+        parts=(Part("code", ("two_head_queries",), heads_average, points=1),),
         covers=("000 d.i", "001 d.i", "002 d.i", "004 d.i"),
         hints=(
             "The output is already an average of two heads. What is the simplest thing that each "
@@ -270,7 +293,7 @@ QUESTIONS = (
         id="4.2",
         title="Two queries that survive",
         minutes=9,
-        parts=(Part("code", ("two_head_queries",), heads_survive),),
+        parts=(Part("code", ("two_head_queries",), heads_survive, points=1),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
             "In which of your heads does the score of k_a matter, and how close to it is the next score?",
@@ -282,7 +305,7 @@ QUESTIONS = (
         id="4.3",
         title="What the output looks like",
         minutes=9,
-        parts=(Part("written"),),
+        parts=(Part("written", points=1),),
         covers=("000 d.ii", "001 d.ii", "002 d.ii", "004 d.ii"),
         hints=(
             "Consider one head at a time: which of the two depends on the length of $k_a$?",
@@ -293,7 +316,7 @@ QUESTIONS = (
         id="4.4",
         title="Every key of random length",
         minutes=11,
-        parts=(Part("code", ("scaled_two_head_queries",), scaled_heads_survive),),
+        parts=(Part("code", ("scaled_two_head_queries",), scaled_heads_survive, points=1),),
         covers=("003 1.4",),
         hints=(
             "The function is not given the lengths. From which vectors can the queries be built?",
@@ -305,7 +328,7 @@ QUESTIONS = (
         id="4.5",
         title="How far the variance falls",
         minutes=10,
-        parts=(Part("derive", ("ratio",), variance_falls),),
+        parts=(Part("derive", ("ratio",), variance_falls, points=1),),
         hints=(
             "P (1 - P)^2 + (1 - P) P^2 has a common factor.",
             "Write P and 1 - P with erf and multiply: a sum times a difference.",

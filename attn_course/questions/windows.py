@@ -1,12 +1,22 @@
-"""Judges of 14.4, a window that moves with the newest token, as a mask and as keys that are kept.
+"""Judges of 15.4, a window that moves with the newest token, as a mask and as keys that are kept.
 
 Contexts decide; what a ring holds is measured besides, in the same run.
 """
 
+from functools import partial
+
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, array, asked, number, shuffled
+from attn_course.answers import (
+    Caller,
+    NotYet,
+    answers_to,
+    array,
+    judge_separately,
+    number,
+    shuffled,
+)
 from attn_course.answers.mistakes import Seen, Trials
 from attn_course.answers.tensors import close, distance, tensor_trials
 from attn_course.drivers import step_rings
@@ -22,25 +32,30 @@ VALUE = 3
 
 
 def window_moves(rng: Generator, window_mask: Caller, ring_class: Caller) -> str:
-    """14.4: who sees whom, then the same contexts from a ring that holds no more than it shows."""
+    """15.4: who sees whom, then the same contexts from a ring that holds no more than it shows."""
+    return judge_separately(
+        {
+            "window_mask": partial(_judge_mask, rng, window_mask),
+            "Ring": partial(_judge_ring, rng, ring_class),
+        }
+    )
+
+
+def _judge_mask(rng, window_mask):
+    """A sentence on the sizes in which the mask is right."""
     trials = Trials(_wrong_masks)
     drawn = tuple(rng.integers((6, 2, 0), (15, 6, 4)).tolist())
-    for sizes, answer in asked(rng, window_mask, [FIRST, *SIZES, drawn]):
-        found = _mask(answer, sizes)
+    for sizes, answer in answers_to(rng, window_mask, [FIRST, *SIZES, drawn]):
+        mask = _mask(answer, sizes)
         right = _look(*sizes)
-        wrong = found != right
+        differs = mask != right
         fact = f"window_mask{sizes}"
-        if wrong.any():
-            t, j = np.argwhere(wrong)[0]
-            fact += f" lets token {t} {'see' if found[t, j] else 'miss'} token {j}"
-        trials.add(found, right, fact, *sizes)
+        if differs.any():
+            t, j = np.argwhere(differs)[0]
+            fact += f" lets token {t} {'see' if mask[t, j] else 'miss'} token {j}"
+        trials.add(mask, right, fact, *sizes)
     trials.settle()
-
-    num_contexts = _judge_ring(rng, ring_class)
-    return (
-        f"the mask is right in {len(trials)} sizes, and the ring gives the same contexts in {num_contexts} "
-        "texts."
-    )
+    return f"The mask is right in {len(trials)} sizes."
 
 
 def _look(T, window, sinks):
@@ -60,17 +75,17 @@ def _mask(value, sizes):
     name = f"window_mask{sizes}"
     kind = "it is a mask of True and False, not one of weights, or of numbers that are added to scores."
     try:
-        found = array(value, name)
+        mask = array(value, name)
     except NotYet as error:
         if "infinity" not in str(error):
             raise
         raise NotYet(f"{name} holds an infinity: {kind}") from None
     T = sizes[0]
-    if found.shape != (T, T):
-        raise NotYet(f"{name} has shape {found.shape}, expected {(T, T)}.")
-    if not np.isin(found, (0, 1)).all():
+    if mask.shape != (T, T):
+        raise NotYet(f"{name} has shape {mask.shape}, expected {(T, T)}.")
+    if not np.isin(mask, (0, 1)).all():
         raise NotYet(f"{name} holds other numbers than True and False: {kind}")
-    return found.astype(bool)
+    return mask.astype(bool)
 
 
 def _wrong_masks(T, window, sinks):
@@ -116,7 +131,7 @@ def _wrong_masks(T, window, sinks):
 
 
 def _judge_ring(rng, ring_class):
-    """How many runs were compared; NotYet where contexts differ or the ring grows."""
+    """A sentence on the texts in which the ring is right; NotYet where contexts differ or the ring grows."""
     trials = tensor_trials(_wrong_rings)
     sizes = [(3, 1), (4, 0), (1, 0), (2, 3), (40, 2), (5, 2)]
     for window, sinks in shuffled(rng, sizes):
@@ -126,26 +141,28 @@ def _judge_ring(rng, ring_class):
             q, k = rng.normal(size=(2, BATCH, T, WIDTH))
             sequences.append([2 * q, k, rng.normal(size=(BATCH, T, VALUE))])
         setting = f"{T} tokens, window {window}, sinks {sinks}"
-        contexts, held = ring_class.via(step_rings, window, sinks, sequences)
+        contexts, held = ring_class.run_driver(step_rings, window, sinks, sequences)
         for sequence, steps in zip(sequences, contexts, strict=True):
             refuse_types(steps)
             for step in steps:
                 if step.shape != (BATCH, VALUE):
-                    wanted = f"expected {(BATCH, VALUE)} ({setting})"
-                    raise NotYet(f"step returned shape {step.shape}, {wanted}.")
-            found = np.stack(steps, 1)
+                    expected = f"expected {(BATCH, VALUE)} ({setting})"
+                    raise NotYet(f"step returned shape {step.shape}, {expected}.")
+            context = np.stack(steps, 1)
             right, _ = attend(*sequence, mask=_look(T, window, sinks))
-            fact = distance(found, right, setting)
-            trials.add(found, right, fact, *sequence, window, sinks, found)
+            fact = distance(context, right, setting)
+            trials.add(context, right, fact, *sequence, window, sinks, context)
         short = [[x[:, :2] for x in sequence] for sequence in sequences]
-        settle_apart(trials, "rings", lambda x: ring_class.via(step_rings, 4, 0, x)[0], short)
+        settle_apart(
+            trials, "rings", lambda x: ring_class.run_driver(step_rings, 4, 0, x)[0], short
+        )
         most = (window + sinks + 1) * BATCH * (WIDTH + VALUE) + 64
         if number(held) > most and window + sinks + 1 < T:
             raise NotYet(
                 f"right, but after {T} tokens a ring with window {window} and sinks {sinks} holds "
                 f"{number(held):,.0f} numbers: let go of what no later token can see."
             )
-    return len(trials)
+    return f"The ring gives the same contexts in {len(trials)} texts."
 
 
 def _wrong_rings(q, k, v, window, sinks, found):

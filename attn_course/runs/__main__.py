@@ -20,10 +20,17 @@ import torch
 
 from attn_course import recorded_runs
 from attn_course.command_line import SETTINGS, Command, WholeNumber, run
-from attn_course.experiments import attention_sink, delayed_copy, induction, multi_head_task
+from attn_course.experiments import (
+    attention_sink,
+    delayed_copy,
+    induction,
+    multi_head_task,
+    overwriting,
+    silent_head,
+)
 from attn_course.knowledge import PRESETS, findings
 from attn_course.training.devices import best_device
-from attn_course.translation import ablation, sentence_maps
+from attn_course.translation import ablation, captions, parts, sentence_maps, two_settings
 from attn_course.translation.recorder import without_paths
 
 
@@ -56,8 +63,13 @@ RECORDINGS: dict[str, Callable[[SimpleNamespace], dict[str, Any]]] = {
     "longer": lambda options: delayed_copy.record_longer(),
     "induction": lambda options: induction.record(),
     "attention_sink": lambda options: attention_sink.record(),
+    "silent_head": lambda options: silent_head.record(),
+    "overwriting": lambda options: overwriting.record(),
     "sentence_maps": lambda options: sentence_maps.record(),
+    "captions": captions.record,
+    "two_settings": two_settings.record,
     "ablation": lambda options: ablation.record(options.folder, options.data),
+    "seq2seq": parts.record,
 }
 
 

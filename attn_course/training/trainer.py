@@ -1,6 +1,5 @@
 """Steps of AdamW that can be watched, stopped, killed and resumed."""
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
+from attn_course.atomic_file import replaced
 from attn_course.errors import UserError
 from attn_course.training.devices import half_precision
 from attn_course.training.progress import Bar, Interrupt
@@ -195,10 +195,9 @@ class BaseTrainer:
 
 
 def write_tensors(path: Path, state: Mapping[str, Any]) -> None:
-    """Tensors and plain data, written aside and moved in: a kill leaves the old file or the new one."""
-    aside = path.with_suffix(".aside")
-    torch.save(state, aside)
-    os.replace(aside, path)
+    """Write tensors and plain data in one step: a kill leaves the old file or the new one."""
+    with replaced(path) as new:
+        torch.save(state, new)
 
 
 def to_device(batch: Any, device: torch.device) -> Any:

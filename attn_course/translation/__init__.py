@@ -10,7 +10,7 @@ MODULE_OF = {
     "BOS": "vocabulary",
     "EOS": "vocabulary",
     "PAD": "vocabulary",
-    "Run": "runs",
+    "Run": "trained_translator",
     "Trainer": "training",
     "bleu_of_counts": "scoring",
     "expected_time": "tables",

@@ -17,10 +17,19 @@ from attn_course.translation.config import (
     ATTENTIONS,
     BEAM,
     PRESETS,
+    Config,
     for_gpu,
+    gpu_remark,
     transformer,
 )
-from attn_course.translation.corpora import load, read_lines, read_parallel
+from attn_course.translation.corpora import (
+    TEST_SETS,
+    load,
+    name_of,
+    read_lines,
+    read_parallel,
+    test_set,
+)
 
 SENTENCE = "SENTENCE"  # the command that runs where the first word names no other
 
@@ -89,7 +98,7 @@ beam_option = click.option(
 
 
 def _say(text):
-    """Something to look at while the next step takes its time; not for those who redirect it."""
+    """Print a line about the step that comes next, unless the output is redirected."""
     if sys.stderr.isatty() and log.isEnabledFor(logging.INFO):
         print(text, file=sys.stderr, flush=True)
 
@@ -100,10 +109,10 @@ def _say(text):
 @click.option(
     "--preset",
     type=click.Choice(list(PRESETS)),
-    default="default",
-    show_default=True,
     help="tiny (seconds; its scores mean nothing) and default (minutes) use invented scenes; ladder "
-    "(minutes), full (half an hour of one CPU core) and large (an hour) use Multi30k.",
+    "(minutes), full (half an hour of one CPU core) and large (an hour) use Multi30k. Not named, it is "
+    "default, or ladder with --data. On a GPU, full and large take four times the text in each step "
+    "and in all.",
 )
 @click.option(
     "--seed",
@@ -123,7 +132,9 @@ def _say(text):
     help="The last share of the budget, in which the learning rate falls to zero, if not the preset's.",
 )
 @click.option(
-    "--data", help="The folder of Multi30k's raw files, if they are not to be downloaded."
+    "--data",
+    metavar="FOLDER",
+    help="Text of your own, train.de and train.en (.gz too), with any preset; or Multi30k's six files.",
 )
 @click.option("--out", required=True, metavar="RUN", help="The folder of the run.")
 @click.pass_obj
@@ -134,7 +145,7 @@ def train(words: list[str], **given: Any) -> None:
     """
     _say("starting ...")
     options = SimpleNamespace(**given)
-    config = _config(options)
+    config = config_of(options)
     corpus = load(config.corpus, data=options.data)
     _say(f"{len(corpus.train):,} sentence pairs to train on; loading torch ...")
     from attn_course.training.devices import best_device
@@ -142,9 +153,7 @@ def train(words: list[str], **given: Any) -> None:
     from attn_course.translation.training import Trainer
 
     if best_device(options.device).type == "cuda":
-        config = for_gpu(config)
-        if options.tokens:  # a budget that was asked for stays
-            config = replace(config, tokens=options.tokens)
+        config = config_for_gpu(config, options.tokens)
     _say(f"learning {config.vocabulary:,} subwords ...")
     trainer = Trainer(corpus, config, options.out, device=options.device)
     run = trainer.fit()
@@ -156,24 +165,33 @@ def train(words: list[str], **given: Any) -> None:
     print(test["greedy"]["signature"])
 
 
-def _config(options):
-    """The preset that was named, with the changes that were asked for."""
-    config = replace(PRESETS[options.preset], seed=options.seed)
-    if options.data and config.corpus != "multi30k":
-        raise UserError(
-            f"the {options.preset} preset needs no data: choose --preset ladder, full or large with it."
-        )
+def config_of(options):
+    """The settings of the preset, with the changes that were asked for."""
+    preset = options.preset or ("ladder" if options.data else "default")
+    config = replace(PRESETS[preset], seed=options.seed)
     if options.architecture == "transformer" and options.attention:
         raise UserError("a transformer has attention of its own: leave --attention out.")
     if options.architecture == "transformer":
         config = transformer(config)
     elif options.attention:
         config = replace(config, attention=options.attention)
+    if options.data:
+        config = replace(config, corpus=name_of(options.data))
     if options.tokens:
         config = replace(config, tokens=options.tokens)
     if options.cooldown:
         config = replace(config, cooldown=options.cooldown)
     return config
+
+
+def config_for_gpu(config: Config, tokens: int | None) -> Config:
+    """The settings for a GPU, and a line that says what they changed; a budget that was asked for stays."""
+    changed = for_gpu(config)
+    if tokens:
+        changed = replace(changed, tokens=tokens)
+    if changed != config:
+        log.info("attn translate: %s.", gpu_remark(changed))
+    return changed
 
 
 def _scores(scores):
@@ -182,15 +200,34 @@ def _scores(scores):
 
 @command
 @click.argument("run", required=False)
-@click.option("--source", required=True, metavar="FILE", help="German, a sentence a line.")
-@click.option("--reference", required=True, metavar="FILE", help="English, a sentence a line.")
+@click.option("--source", metavar="FILE", help="German, a sentence a line.")
+@click.option("--reference", metavar="FILE", help="English, a sentence a line.")
+@click.option(
+    "--test",
+    type=click.Choice(list(TEST_SETS)),
+    help="Multi30k's test set of that year, in place of two files.",
+)
+@click.option("--data", metavar="FOLDER", help="The folder of the test set, if not ATTN_DATA.")
 @beam_option
-def score(run: str | None, source: str, reference: str, beam: int, device: str | None) -> None:
-    """Score a model on files of sentences.
+def score(
+    run: str | None,
+    source: str | None,
+    reference: str | None,
+    test: str | None,
+    data: str | None,
+    beam: int,
+    device: str | None,
+) -> None:
+    """Score a model on two files of sentences, or on a test set of Multi30k.
 
     Files that end in .gz are unpacked; - is what is piped in.
     """
-    sources, references = read_parallel(source, reference)
+    if test and not source and not reference:
+        sources, references = test_set(test, data)
+    elif source and reference and not test and not data:
+        sources, references = read_parallel(source, reference)
+    else:
+        raise UserError("name two files with --source and --reference, or a test set with --test.")
     _say(f"translating {len(sources):,} lines ...")
     from attn_course.translation import scoring
     from attn_course.translation.bundled import open_run
@@ -227,17 +264,17 @@ def sentence(
     from attn_course.translation.bundled import folder_of, open_run
     from attn_course.translation.sentence import draw, explain, write_page
 
-    found = explain(open_run(run, device=device), sentence, folder_of(run), beam_size=beam)
-    print(found.translation)
+    explanation = explain(open_run(run, device=device), sentence, folder_of(run), beam_size=beam)
+    print(explanation.translation)
     if show:
-        print(draw(found, shutil.get_terminal_size().columns))
+        print(draw(explanation, shutil.get_terminal_size().columns))
     if html:
-        write_page(found, html)
-    _remark(found.remark)
+        write_page(explanation, html)
+    _remark(explanation.remark)
 
 
 def _remark(text):
-    """After what was found, and apart from it."""
+    """Print a remark, if there is one, on the error output after the result."""
     if text:
         sys.stdout.flush()
         print(f"attn translate: {text}", file=sys.stderr)
@@ -253,6 +290,6 @@ def _lines(run, beam, device):
     model = open_run(run, device=device)
     for line in model.translate(lines, beam_size=beam):
         print(line)
-    known = KnownWords.load(folder_of(run))
-    if known:
-        _remark(known.remark_on_lines(lines))
+    known_words = KnownWords.load(folder_of(run))
+    if known_words:
+        _remark(known_words.remark_on_lines(lines))

@@ -5,7 +5,14 @@ from dataclasses import dataclass, replace
 from attn_course.errors import UserError
 from attn_course.translation.corpora import Corpus, embedded, load
 
-ATTENTIONS = ("none", "mean", "dot", "additive", "multihead")  # the names of layers.SLOTS
+ATTENTIONS = (
+    "none",
+    "mean",
+    "dot",
+    "bilinear",
+    "additive",
+    "multihead",
+)  # the names of layers.SLOTS
 ARCHITECTURES = ("gru", "transformer")
 BEAM = 5  # hypotheses that a search keeps unless it is told
 
@@ -53,7 +60,7 @@ GPU_FACTOR = 4
 
 
 def transformer(config: Config) -> Config:
-    """The same text, budget and seed for a Transformer, which wants sizes and a rate of its own.
+    """Return the same text, budget and seed for a Transformer, which has sizes and a rate of its own.
 
     The tiny preset stays tiny. A Transformer's cross-attention always has several heads.
     """
@@ -73,11 +80,13 @@ def transformer(config: Config) -> Config:
 
 
 def for_gpu(config: Config) -> Config:
-    """As many updates, each on four times the text: a GPU is idle with 1,000 subwords at a time.
+    """Return the settings for a GPU: as many steps, each on four times the text.
 
-    The ladder stays as it is, so that its runs can be compared, and so do the invented scenes.
+    A GPU is idle with 1,000 subwords at a time. The ladder stays as it is, so that its runs can be
+    compared, and so do the invented scenes.
     """
-    if config.corpus != "multi30k" or config.tokens <= PRESETS["ladder"].tokens:
+    is_small = config.tokens <= PRESETS["ladder"].tokens
+    if is_small or config.corpus in ("tiny", "embedded"):
         return config
     return replace(
         config,
@@ -86,11 +95,19 @@ def for_gpu(config: Config) -> Config:
     )
 
 
+def gpu_remark(config: Config) -> str:
+    """Return the sentence about settings that `for_gpu` has changed."""
+    return (
+        f"on a GPU each step takes {GPU_FACTOR} times as much text: {config.batch_tokens:,} subwords a "
+        f"step, {config.tokens:,} in all"
+    )
+
+
 def setting(preset: str, *, tokens: int, **sizes: int) -> tuple[Corpus, dict[str, Config]]:
-    """What a notebook trains on: (corpus, {attention: Config}).
+    """Return what a notebook trains on: (corpus, {attention: Config}).
 
     The default preset takes an embedded corpus of these sizes and this budget in target subwords; the
-    other presets have their own.
+    other presets have their own, and on a GPU the larger ones change as `for_gpu` says.
     """
     if preset not in PRESETS:
         raise UserError(f"the preset must be one of {', '.join(PRESETS)}, not {preset!r}.")
@@ -100,4 +117,8 @@ def setting(preset: str, *, tokens: int, **sizes: int) -> tuple[Corpus, dict[str
         config = replace(config, tokens=tokens)
     else:
         corpus = load(config.corpus)
+        from attn_course.training.devices import best_device
+
+        if best_device().type == "cuda":
+            config = for_gpu(config)
     return corpus, {name: replace(config, attention=name) for name in ATTENTIONS}

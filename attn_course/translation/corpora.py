@@ -1,4 +1,7 @@
-"""Parallel corpora: embedded, downloaded or read from files; damaged files are refused in one sentence."""
+"""Parallel corpora: invented, Multi30k, or text of the reader's own.
+
+A file that is missing or damaged is refused in one sentence.
+"""
 
 import gzip
 import hashlib
@@ -12,6 +15,7 @@ from attn_course.errors import UserError
 from attn_course.translation.scenes import draw
 
 URL = "https://raw.githubusercontent.com/multi30k/dataset/master/data/task1/raw/"
+ADDRESS = "https://github.com/multi30k/dataset/tree/master/data/task1/raw"  # for people
 CHECKSUMS = {
     "train.de.gz": "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6",
     "train.en.gz": "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f",
@@ -20,8 +24,15 @@ CHECKSUMS = {
     "test_2016_flickr.de.gz": "9204244e408ccb38d2a55cfcd344df15005fc42a07a6e55ca6c52b6ababb8cc8",
     "test_2016_flickr.en.gz": "611d361c6334bc7246101d48097c13cf5c4413c5befc793cc629934359d532d9",
 }
-SPLITS = {"train": "train", "val": "val", "test": "test_2016_flickr"}
+TEST_SETS = {year: f"test_{year}_flickr" for year in ("2016", "2017", "2018")}
+SPLITS = {"train": "train", "val": "val", "test": TEST_SETS["2016"]}
+LANGUAGES = ("de", "en")  # what is translated, and what comes out
 ADVICE = 'the preset "default" needs no download'
+
+# Text of the reader's own
+LONGEST = 400  # characters; no pair with a longer side is kept
+FEWEST = 100  # pairs to train on
+HELD_OUT = 1000  # pairs at most for a split that the reader does not have, and one pair in 20
 
 TextPair = tuple[str, str]
 
@@ -36,21 +47,31 @@ class Corpus(NamedTuple):
 
 
 def load(name: str, *, data: str | None = None) -> Corpus:
-    """The corpus of that name: "multi30k", "embedded", or a "tiny" one.
+    """Return the corpus of that name: "multi30k", "own", "embedded", or a "tiny" one.
 
-    data: the folder of Multi30k's raw files; None looks elsewhere, see `multi30k`.
+    data: the folder of the files, which "own" needs; without it Multi30k is looked for elsewhere, see
+    `multi30k`.
     """
     if name == "multi30k":
         return multi30k(data)
+    if name == "own":
+        if data is None:
+            raise UserError("text of your own is in a folder: name it with --data.")
+        return own_text(data)
     if name == "tiny":
         return embedded(num_train=60, num_val=2, num_test=14)
     return embedded()
 
 
+def name_of(data: str | Path) -> str:
+    """Return "multi30k" if the folder has a file of Multi30k's test set of 2016, else "own"."""
+    return "multi30k" if any(Path(data).glob(f"{SPLITS['test']}.*")) else "own"
+
+
 def embedded(
     *, num_train: int = 8000, num_val: int = 200, num_test: int = 500, seed: int = 0
 ) -> Corpus:
-    """Invented scenes, made on the spot, no sentence in two splits; the test split has gold links."""
+    """Return invented scenes, no sentence in two splits; the test split has gold links."""
     num_kept = num_train + num_val
     scenes = draw(num_kept + num_test, seed)
     pairs = [(scene.german, scene.english) for scene in scenes]
@@ -63,35 +84,116 @@ def embedded(
 
 
 def multi30k(data: str | None = None) -> Corpus:
-    """Multi30k, real captions of photographs.
+    """Return Multi30k, real captions of photographs.
 
-    From the folder `data`, else from $ATTN_DATA, else from the user's cache, else downloaded.
+    The files are those in the folder `data`, else in $ATTN_DATA, else in the user's cache, where they are
+    downloaded to.
     """
     folder = data or os.environ.get("ATTN_DATA")
+    paths = _checked(Path(folder)) if folder else {name: _fetched(name) for name in CHECKSUMS}
     splits = {}
     for split, stem in SPLITS.items():
-        texts = []
-        for name in (f"{stem}.de.gz", f"{stem}.en.gz"):
-            path = _given(Path(folder), name) if folder else _fetched(name)
-            texts.append(_lines(gzip.decompress(path.read_bytes()).decode()))
+        texts = [read_lines(paths[f"{stem}.{language}.gz"]) for language in LANGUAGES]
         splits[split] = list(zip(*texts, strict=True))
     return Corpus(**splits, links=[])
 
 
-def _given(folder, name):
-    """The checked file in the reader's own folder, which is never written to."""
-    path = folder / name
-    if not path.is_file():
+def _checked(folder):
+    """{name: path} of Multi30k's six files in the reader's own folder, which is never written to."""
+    paths = {name: folder / name for name in CHECKSUMS}
+    missing = [name for name, path in paths.items() if not path.is_file()]
+    if missing:
         raise UserError(
-            f"{path} is missing: --data or ATTN_DATA names the folder of Multi30k's raw files; {ADVICE}."
+            f"{folder} lacks {_listed(missing)} of Multi30k's six files: they are at {ADDRESS}; {ADVICE}."
         )
-    if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
-        raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
-    return path
+    for name, path in paths.items():
+        if hashlib.sha256(path.read_bytes()).hexdigest() != CHECKSUMS[name]:
+            raise UserError(f"{path} is damaged (its checksum differs): replace it; {ADVICE}.")
+    return paths
+
+
+def _listed(names):
+    """Words joined as in a sentence: a, b and c."""
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def own_text(folder: str | Path) -> Corpus:
+    """Return the parallel corpus in a folder: train.de and train.en, and val and test of the same form.
+
+    Each file is UTF-8 text with a sentence a line, packed if its name ends in .gz too. Where val or test
+    is missing, at most one pair in 20 is taken out of train for it. Pairs with an empty or very long
+    side are left out.
+    """
+    folder = Path(folder)
+    train = _usable(_split_of(folder, "train"))
+    others = {}
+    for split in ("val", "test"):
+        has_split = any(_path_of(folder, split, language) for language in LANGUAGES)
+        others[split] = _usable(_split_of(folder, split)) if has_split else []
+        if not others[split]:
+            others[split], train = _held_out(train)
+    if len(train) < FEWEST:
+        raise UserError(
+            f"{folder} has {len(train)} pairs of sentences to train on, and at least {FEWEST} are needed "
+            f"(pairs with an empty side, or with one of more than {LONGEST} characters, do not count)."
+        )
+    return Corpus(train, others["val"], others["test"], links=[])
+
+
+def _split_of(folder, stem):
+    """The pairs of one split, from its two files."""
+    paths = {f"{stem}.{language}": _path_of(folder, stem, language) for language in LANGUAGES}
+    missing = [name for name, path in paths.items() if path is None]
+    if missing:
+        raise UserError(
+            f"{folder} lacks {_listed(missing)} (or the same with .gz): a corpus is two text files, and line "
+            f"n of train.en translates line n of train.de; Multi30k's six files are at {ADDRESS}."
+        )
+    return list(zip(*read_parallel(*paths.values()), strict=True))
+
+
+def _path_of(folder, stem, language):
+    """The file stem.language or stem.language.gz in a folder, or None."""
+    names = (f"{stem}.{language}", f"{stem}.{language}.gz")
+    return next((folder / name for name in names if (folder / name).is_file()), None)
+
+
+def _usable(pairs):
+    """The pairs of which both sides are neither empty nor very long, without blanks at the ends."""
+    stripped = [(source.strip(), target.strip()) for source, target in pairs]
+    return [pair for pair in stripped if all(0 < len(side) <= LONGEST for side in pair)]
+
+
+def _held_out(pairs):
+    """(pairs at regular distances, all others whose source is not among them)."""
+    held_out = pairs[:: max(20, -(-len(pairs) // HELD_OUT))]
+    sources = {source for source, _ in held_out}
+    return held_out, [pair for pair in pairs if pair[0] not in sources]
+
+
+def test_set(year: str, data: str | None = None) -> tuple[list[str], list[str]]:
+    """Return German and English of Multi30k's test set of a year, from `data` or else $ATTN_DATA.
+
+    The set of 2016 is downloaded where neither names a folder.
+    """
+    folder = data or os.environ.get("ATTN_DATA")
+    stem = TEST_SETS[year]
+    if folder:
+        paths = [_path_of(Path(folder), stem, language) for language in LANGUAGES]
+    elif stem == SPLITS["test"]:
+        paths = [_fetched(f"{stem}.{language}.gz") for language in LANGUAGES]
+    else:
+        raise UserError(f"--test {year} needs a folder: name it with --data or ATTN_DATA.")
+    if None in paths:
+        raise UserError(
+            f"{folder} lacks {stem}.de.gz or {stem}.en.gz, the test set of {year}: it is at {ADDRESS}."
+        )
+    return read_parallel(*paths)
 
 
 def _fetched(name):
-    """The cached file; one that is missing or damaged is downloaded aside, checked, then moved in."""
+    """The path of the cached file; a missing or damaged one is downloaded aside, checked, then moved in."""
     import pooch  # only a large corpus needs it
     from requests import RequestException
 
@@ -103,8 +205,8 @@ def _fetched(name):
     except (OSError, RequestException, ValueError) as error:
         kind = type(error).__name__
         raise UserError(
-            f"{name} could not be downloaded ({kind}): go online, or put Multi30k's raw files in a "
-            f"folder and name it with --data or ATTN_DATA; {ADVICE}."
+            f"{name} could not be downloaded ({kind}): go online, or put {_listed(CHECKSUMS)} from {ADDRESS} "
+            f"in a folder and name it with --data or ATTN_DATA; {ADVICE}."
         ) from None  # a notebook would show the whole network stack
 
 
@@ -114,7 +216,7 @@ def _lines(text):
 
 
 def read_lines(path: str | Path) -> list[str]:
-    """The lines of a UTF-8 text file that is not empty; a file that ends in .gz is unpacked.
+    """Return the lines of a UTF-8 text file that is not empty; a file that ends in .gz is unpacked.
 
     path: "-" reads what is piped in.
     """
@@ -122,7 +224,7 @@ def read_lines(path: str | Path) -> list[str]:
         content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
         if Path(path).suffix == ".gz":
             content = gzip.decompress(content)
-        lines = _lines(content.decode("utf-8"))
+        lines = _lines(content.decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist.") from error
     except (OSError, EOFError, zlib.error) as error:
@@ -137,7 +239,7 @@ def read_lines(path: str | Path) -> list[str]:
 
 
 def read_parallel(source: str | Path, reference: str | Path) -> tuple[list[str], list[str]]:
-    """The lines of a source and of a reference file, which must have equally many.
+    """Return the lines of a source and of a reference file, which must have equally many.
 
     Both are UTF-8 text; a name that ends in .gz is unpacked.
     """

@@ -64,6 +64,29 @@ def _trimmed(tokens):
     return [row[: len(row) - row.count(PAD)] for row in tokens.cpu().tolist()]
 
 
+class SearchState:
+    """What a step needs of N hypotheses; state[rows] picks rows, also repeatedly.
+
+    memory: of N sentences. state: of the decoder, with the hypotheses along its second axis, or None
+    before the first step.
+    """
+
+    def __init__(self, memory: Any, state: Tensor | None = None) -> None:
+        self.memory = memory
+        self.state = state
+
+    def __len__(self) -> int:
+        return len(self.memory.mask)
+
+    def __getitem__(self, rows: Any) -> "SearchState":
+        device = self.memory.mask.device
+        rows = torch.arange(len(self), device=device)[rows].reshape(-1)
+        return SearchState(
+            memory=self.memory.rows(rows),
+            state=None if self.state is None else self.state[:, rows],
+        )
+
+
 class _Beams:
     """K hypotheses for each of B sentences, in rows b * K + k.
 

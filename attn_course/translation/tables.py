@@ -1,4 +1,4 @@
-"""What notebooks 09 and 10 print of runs and before them, as lines and numbers."""
+"""What notebooks 10 and 11 print of runs and before them, as lines and numbers."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from attn_course.training.devices import DeviceLike, best_device
 from attn_course.translation import scoring
-from attn_course.translation.config import Config, for_gpu
+from attn_course.translation.config import PRESETS, Config, gpu_remark
 from attn_course.translation.corpora import Corpus, TextPair
 from attn_course.translation.recorder import Record
 from attn_course.translation.trained_translator import Run
@@ -135,22 +135,23 @@ def expected_time(
     preset: str, configs: Mapping[str, Config], num_runs: int, device: DeviceLike = None
 ) -> str:
     """Device, preset and minutes to expect for so many runs, and a warning where a CPU takes long."""
-    where = best_device(device)
+    chosen = best_device(device)
     config = next(iter(configs.values()))
-    if where.type == "cpu":
+    if chosen.type == "cpu":
         seconds = num_runs * config.tokens * CPU_SECONDS[preset]
         source = "measured on one core of another machine"
     else:
-        config = for_gpu(config)
         seconds = num_runs * config.tokens / config.batch_tokens * GPU_SECONDS
         source = "an estimate, not measured"
 
     lines = [
-        f"device: {where.type}",
+        f"device: {chosen.type}",
         f"preset: {preset}, {config.tokens:,} subwords for each of {num_runs} runs",
         f"training: {_in_words(seconds)} ({source})",
     ]
-    if where.type == "cpu" and seconds > LONG:
+    if config.batch_tokens > PRESETS[preset].batch_tokens:
+        lines.append(f"{gpu_remark(config)}.")
+    if chosen.type == "cpu" and seconds > LONG:
         lines.append(
             "WARNING: this is long for a CPU. Stop here, and choose a GPU (on Colab: Runtime, Change runtime "
             'type) or PRESET = "default".'

@@ -14,7 +14,7 @@ from attn_course.training.devices import DeviceLike, best_device
 from attn_course.translation.batches import Ids, collate, pad_source
 from attn_course.translation.config import Config
 from attn_course.translation.corpora import TextPair
-from attn_course.translation.decoding import Hypothesis, advance, beam, greedy, n_best
+from attn_course.translation.decoding import Hypothesis, SearchState, advance, beam, greedy, n_best
 from attn_course.translation.models import Translator, build
 from attn_course.translation.scoring import subword_losses
 from attn_course.translation.vocabulary import PAD, Vocabulary
@@ -57,21 +57,28 @@ class Run(NamedTuple):
         return next(self.model.parameters()).device
 
     def search(
-        self, sentences: Sequence[str], *, beam_size: int = 1, length_penalty: float = 1.0
+        self,
+        sentences: Sequence[str],
+        *,
+        beam_size: int = 1,
+        length_penalty: float = 1.0,
+        max_length: int | None = None,
     ) -> list[Ids]:
         """Translate one batch of sentences into subwords.
 
         beam_size: hypotheses kept; a beam of one is greedy search. length_penalty: the exponent of the
-        length that a log-probability is divided by.
+        length that a log-probability is divided by. max_length: of all translations, in subwords; None
+        goes by the length of each source.
         """
         source, lengths = self._padded(sentences)
+        limits = max_length or longest_of(lengths)
         if beam_size == 1:
-            return greedy(self.model, source, lengths, max_length=longest_of(lengths))
+            return greedy(self.model, source, lengths, max_length=limits)
         return beam(
             self.model,
             source,
             lengths,
-            max_length=longest_of(lengths),
+            max_length=limits,
             size=beam_size,
             length_penalty=length_penalty,
         )
@@ -109,6 +116,24 @@ class Run(NamedTuple):
             return logits.cpu(), state
 
         return step
+
+    @torch.no_grad()
+    def start_of_search(
+        self, sentences: Sequence[str]
+    ) -> tuple[Callable[[Any, SearchState], tuple[Tensor, SearchState]], SearchState]:
+        """Return what a beam search of B sentences begins with: step, and a state of B rows.
+
+        step(last, state) -> (log-probabilities (N, V) on the CPU, the new state), for any N rows of states:
+        state[rows] picks rows, also repeatedly. last: (N,), the tokens written last.
+        """
+
+        @torch.no_grad()
+        def step(last: Any, state: SearchState) -> tuple[Tensor, SearchState]:
+            tokens = torch.as_tensor(last, device=self.device).reshape(-1, 1)
+            log_probs, after = advance(self.model, tokens, state.memory, state.state)
+            return log_probs.cpu(), SearchState(state.memory, after)
+
+        return step, SearchState(self.model.eval().encode(*self._padded(sentences)))
 
     def _refuse_long(self, sentences):
         """The sizes of the sentences in subwords, none above the limit."""

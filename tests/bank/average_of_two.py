@@ -162,7 +162,7 @@ RIGHT["2.2"] = {
 }
 WRONG["2.2"] = {
     "no scale (004-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
-    "long enough for twenty keys": (both(8), "left on other keys at n = 100, multiply"),
+    "long enough for twenty keys": (both(8), "left on other keys at n = 100, a = "),
     "as long as there are keys": (
         lambda keys, a, b: len(keys) * (keys[a] + keys[b]),
         "margin is too small: 1.001% of the weight is left",
@@ -192,6 +192,10 @@ RIGHT["2.4"] = {
     "an array of one": lambda t, n: np.array([by_cases(t, n)]),
 }
 WRONG["2.4"] = {
+    "zero below -3.5": (
+        lambda t, n: 0.0 if t < -3.5 else by_cases(t, n),
+        "is 0, the measured weight",
+    ),
     "the score (003-3)": (lambda t, n: t, "that is the score"),
     "counted twice": (lambda t, n: np.exp(t) / (2 * np.exp(t) + n), "counted twice"),
     "counted once too often": (
@@ -232,6 +236,7 @@ WRONG["2.4"] = {
 INPUT_KINDS["2.4"] = {
     "average_weight": {
         "t = 0": lambda t, n: t == 0,
+        "a moderate negative t": lambda t, n: -12 < t < -3.5 and n > 2,
         "a negative t": lambda t, n: -40 < t < 0,
         "exp(t) overflows": lambda t, n: t > 710,
         "exp(-t) overflows": lambda t, n: t < -710,

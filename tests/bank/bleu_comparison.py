@@ -1,5 +1,6 @@
-"""Right and wrong answers to 10.1 and 10.2, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 11.1 and 11.2, each wrong one with a fragment of the message it must get."""
 
+import functools
 import math
 from collections import Counter
 from functools import partial
@@ -17,15 +18,21 @@ RIGHT = {}
 WRONG = {}
 INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
-# 10.1
+# 11.1
 
 
 def grams(tokens, n):
     return [tuple(tokens[k : k + n]) for k in range(len(tokens) - n + 1)]
 
 
-def clipped(hypothesis, reference, n):
-    return sum((Counter(grams(hypothesis, n)) & Counter(grams(reference, n))).values())
+def clipped(hypothesis, references, n, merge=Counter.__or__, join=tuple):
+    mine, *theirs = (Counter(map(join, grams(text, n))) for text in (hypothesis, *references))
+    return sum((mine & functools.reduce(merge, theirs)).values())
+
+
+def nearest(hypothesis, references):
+    """The length of the reference that is nearest in length, the shorter of two."""
+    return min((abs(len(r) - len(hypothesis)), len(r)) for r in references)[1]
 
 
 def bleu(hypotheses, references):
@@ -35,7 +42,7 @@ def bleu(hypotheses, references):
         hits = sum(clipped(h, r, n) for h, r in pairs)
         total = sum(len(grams(h, n)) for h, r in pairs)
         shares.append(hits / total if total else 0.0)
-    c, r = sum(len(h) for h, _ in pairs), sum(len(r) for _, r in pairs)
+    c, r = sum(len(h) for h, _ in pairs), sum(nearest(h, r) for h, r in pairs)
     penalty = 1.0 if c >= r else math.exp(1 - r / max(c, 1))
     return 100 * penalty * math.prod(shares) ** 0.25
 
@@ -46,17 +53,18 @@ mean = partial(bleu_with, "math.prod(shares) ** 0.25")
 
 
 def by_loops(hypotheses, references):
-    """Lists and index arithmetic, no Counter; a match takes its reference n-gram away."""
-    log_sum, c, r = 0.0, sum(map(len, hypotheses)), sum(map(len, references))
+    """Lists and index arithmetic, no Counter."""
+    log_sum, c, r = 0.0, sum(map(len, hypotheses)), 0
+    for hypothesis, several in zip(hypotheses, references, strict=True):
+        lengths = sorted(map(len, several))
+        r += min(lengths, key=lambda length: abs(length - len(hypothesis)))  # the first of two
     for n in range(1, 5):
         hit = total = 0
-        for hypothesis, reference in zip(hypotheses, references, strict=True):
-            left = grams(reference, n)
-            for gram in grams(hypothesis, n):
-                total += 1
-                if gram in left:
-                    left.remove(gram)
-                    hit += 1
+        for hypothesis, several in zip(hypotheses, references, strict=True):
+            mine = grams(hypothesis, n)
+            total += len(mine)
+            for gram in set(mine):
+                hit += min(mine.count(gram), max(grams(text, n).count(gram) for text in several))
         if hit == 0:
             return 0
         log_sum += math.log(hit / total) / 4
@@ -64,23 +72,31 @@ def by_loops(hypotheses, references):
 
 
 def by_sacrebleu(hypotheses, references):
-    texts = [[" ".join(tokens) for tokens in side] for side in (hypotheses, references)]
+    most = max(map(len, references))
+    rows = [[" ".join(text) for text in several] for several in references]
+    streams = [[row[k] if k < len(row) else None for row in rows] for k in range(most)]
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
-    return metric.corpus_score(texts[0], [texts[1]]).score
+    return metric.corpus_score([" ".join(tokens) for tokens in hypotheses], streams).score
 
 
 def by_positions(hypotheses, references):
     """Sets of the places at which each n-gram stands."""
-    matches, totals = np.zeros(4), np.zeros(4)
-    for n in range(4):
-        for pair in zip(hypotheses, references, strict=True):
-            mine, theirs = {}, {}
-            for side, places in zip(pair, (mine, theirs), strict=True):
-                for k in range(len(side) - n):
-                    places.setdefault(" ".join(side[k : k + n + 1]), set()).add(k)
-            matches[n] += sum(min(len(p), len(theirs.get(g, ()))) for g, p in mine.items())
-            totals[n] += sum(map(len, mine.values()))
-    ratio = sum(map(len, references)) / max(sum(map(len, hypotheses)), 1)
+    matches, totals, r = np.zeros(4), np.zeros(4), 0
+    for hypothesis, several in zip(hypotheses, references, strict=True):
+        gaps = [(abs(len(text) - len(hypothesis)), len(text)) for text in several]
+        r += min(gaps)[1]
+        for n in range(4):
+            places_of = []
+            for text in (hypothesis, *several):
+                places = {}
+                for k in range(len(text) - n):
+                    places.setdefault(" ".join(text[k : k + n + 1]), set()).add(k)
+                places_of.append(places)
+            mine, *theirs = places_of
+            for gram, places in mine.items():
+                matches[n] += min(len(places), max(len(p.get(gram, ())) for p in theirs))
+                totals[n] += len(places)
+    ratio = r / max(sum(map(len, hypotheses)), 1)
     return 100 * min(1, np.exp(1 - ratio)) * np.prod(matches / np.maximum(totals, 1)) ** 0.25
 
 
@@ -90,10 +106,22 @@ def grams_of_all(side, n):
 
 def on_tokens(change):
     """BLEU after a change of every text."""
-    return lambda *sides: bleu(*([change(text) for text in side] for side in sides))
+    return lambda hypotheses, references: bleu(
+        [change(text) for text in hypotheses],
+        [[change(text) for text in several] for several in references],
+    )
 
 
-RIGHT["10.1"] = {
+def shared(hypothesis, reference):
+    return clipped(hypothesis, [reference], 1)
+
+
+def firsts(references):
+    """The first reference of each hypothesis."""
+    return [several[0] for several in references]
+
+
+RIGHT["11.1"] = {
     "counters": bleu,
     "lists": by_loops,
     "sacrebleu": by_sacrebleu,
@@ -101,7 +129,7 @@ RIGHT["10.1"] = {
     "sets of places": by_positions,
     "float32": lambda h, r: np.float32(bleu(h, r)),
 }
-WRONG["10.1"] = {
+WRONG["11.1"] = {
     "lower-cased": (on_tokens(lambda text: [w.lower() for w in text]), "capitals are taken"),
     "punctuation dropped": (
         on_tokens(lambda text: [w for w in text if w.isalnum()]),
@@ -113,13 +141,13 @@ WRONG["10.1"] = {
         "the mean of the sentences' BLEU",
     ),
     "unclipped": (
-        bleu_with("clipped(h, r, n)", "sum(g in grams(r, n) for g in grams(h, n))"),
+        bleu_with("clipped(h, r, n)", "sum(any(g in grams(x, n) for x in r) for g in grams(h, n))"),
         "not clipped",
     ),
     "sets": (
         bleu_with(
             "clipped(h, r, n)",
-            "len({*grams(h, n)} & {*grams(r, n)})",
+            "len({*grams(h, n)} & {*chain(*(grams(x, n) for x in r))})",
             "len(grams(h, n))",
             "len({*grams(h, n)})",
         ),
@@ -130,37 +158,70 @@ WRONG["10.1"] = {
     "penalty unlimited": (penalty("math.exp(1 - r / c)"), "may not exceed 1"),
     "penalty a ratio": (penalty("min(1, c / r)"), "the ratio of the lengths"),
     "penalty by sentence": (
-        bleu_with("len(r) for _, r", "max(len(h), len(r)) for h, r"),
+        bleu_with("nearest(h, r) for", "max(len(h), nearest(h, r)) for"),
         "the reference length is wrong",
     ),
     "arithmetic": (mean("sum(shares) / 4"), "arithmetic mean"),
     "no root": (mean("math.prod(shares)"), "the fourth root"),
-    "recall": (bleu_with("len(grams(h, n))", "len(grams(r, n))"), "this is a recall"),
+    "recall": (bleu_with("len(grams(h, n))", "len(grams(r[0], n))"), "this is a recall"),
     "one long sentence": (
-        lambda h, r: bleu([[*chain(*h)]], [[*chain(*r)]]),
+        lambda h, r: bleu([[*chain(*h)]], [[[*chain(*firsts(r))]]]),
         "from one sentence into the next",
     ),
     "any reference": (
         bleu_with(
             "sum(clipped(h, r, n) for h, r in pairs)",
-            "(grams_of_all(hypotheses, n) & grams_of_all(references, n)).total()",
+            "(grams_of_all(hypotheses, n) & grams_of_all(firsts(references), n)).total()",
         ),
         "each hypothesis has its own",
     ),
     "three orders": (mean("math.prod(shares[:3]) ** (1 / 3)"), "4-grams are left out"),
-    "places changed": (lambda h, r: bleu(r, h), "have changed places"),
+    "places changed": (lambda h, r: bleu(firsts(r), [[x] for x in h]), "have changed places"),
     "nothing to divide by": (
         bleu_with(" if total else 0.0", ""),
         "ZeroDivisionError: division by zero; what it was given",
     ),
     "a logarithm of nothing": (mean("math.exp(sum(map(math.log, shares)) / 4)"), "ValueError"),
     "rounded": (lambda h, r: round(bleu(h, r), 1), "00, not "),
-    "add one": (bleu_with("h, r in pairs)", "h, r in pairs) + (n > 1)"), "which (1) does not do"),
+    "add one": (
+        bleu_with("r in pairs)\n        ", "r in pairs) + (n > 1)\n        "),
+        "which (1) does not do",
+    ),
     "smoothed where zero": (  # sacrebleu's default: ever smaller numbers for zero counts
         edited(by_sacrebleu, 'smooth_method="none", ', ""),
         "no 4-gram matches",
     ),
     "a constant": (lambda h, r: 42.0, "42.0000, not"),
+    "n-grams joined": (
+        bleu_with("clipped(h, r, n)", 'clipped(h, r, n, join="".join)'),
+        "joined without a mark",
+    ),
+    "first reference alone": (lambda h, r: bleu(h, [x[:1] for x in r]), "only the first reference"),
+    "last reference alone": (lambda h, r: bleu(h, [x[-1:] for x in r]), "only the last reference"),
+    "references added up": (
+        bleu_with("clipped(h, r, n)", "clipped(h, r, n, Counter.__add__)"),
+        "the references' counts are added up",
+    ),
+    "in all references": (
+        bleu_with("clipped(h, r, n)", "clipped(h, r, n, Counter.__and__)"),
+        "only if all references have it",
+    ),
+    "the best reference": (
+        lambda h, r: bleu(h, [[max(x, key=partial(shared, y))] for y, x in zip(h, r, strict=True)]),
+        "of a single best reference",
+    ),
+    "shortest reference": (bleu_with("nearest(h, r) for", "min(map(len, r)) for"), "the shortest"),
+    "longest reference": (bleu_with("nearest(h, r) for", "max(map(len, r)) for"), "the longest"),
+    "length of the first": (bleu_with("nearest(h, r) for", "len(r[0]) for"), "r takes the first"),
+    "mean length": (
+        bleu_with("nearest(h, r) for", "np.mean([*map(len, r)]) for"),
+        "the mean length",
+    ),
+    "all lengths": (bleu_with("nearest(h, r) for", "sum(map(len, r)) for"), "r adds up all"),
+    "the longer of two": (
+        bleu_with("nearest(h, r) for", "-min((abs(len(x) - len(h)), -len(x)) for x in r)[1] for"),
+        "r takes the longer one",
+    ),
 }
 
 
@@ -168,20 +229,22 @@ def words_of(texts):
     return list(chain(*texts))
 
 
-INPUT_KINDS["10.1"] = {
+INPUT_KINDS["11.1"] = {
     "bleu": {
         "an empty hypothesis": lambda hypotheses, references: [] in hypotheses,
         "fewer than four words": lambda hypotheses, references: any(len(h) < 4 for h in hypotheses),
         "one sentence": lambda hypotheses, references: len(hypotheses) == 1,
-        "too long": lambda h, r: len(words_of(h)) > len(words_of(r)),
-        "too short": lambda h, r: 0 < len(words_of(h)) < len(words_of(r)),
+        "too long": lambda h, r: len(words_of(h)) > len(words_of(firsts(r))),
+        "too short": lambda h, r: 0 < len(words_of(h)) < len(words_of(firsts(r))),
         "capitals that matter": lambda h, r: any(w.isupper() for w in words_of(h)),
-        "punctuation": lambda h, r: "," in words_of(h) and "." in words_of(r),
+        "punctuation": lambda h, r: "," in words_of(h) and "." in words_of(firsts(r)),
         "a word said again and again": lambda hypotheses, references: ["the"] * 9 in hypotheses,
+        "several references": lambda h, r: min(map(len, r)) > 1,
+        "another number of references for each": lambda h, r: len({*map(len, r)}) > 1,
     },
 }
 
-# 10.2
+# 11.2
 
 
 def paired_bootstrap(one, other, rng, num_samples):
@@ -231,7 +294,7 @@ def shuffled(rng, n, num_samples):
     return rng.permuted(np.tile(np.arange(n), (num_samples, 1)), axis=1)
 
 
-RIGHT["10.2"] = {
+RIGHT["11.2"] = {
     "indices": paired_bootstrap,
     "a loop": in_a_loop,
     "multinomial counts": bootstrap,
@@ -240,7 +303,7 @@ RIGHT["10.2"] = {
         "np.quantile(gains, [0.025, 0.975])", "gain + gains.std() * np.array([-1.96, 1.96])"
     ),
 }
-WRONG["10.2"] = {
+WRONG["11.2"] = {
     "not paired": (
         resampled("one[picks]", "one[rng.integers(n, size=(num_samples, n))]"),
         "test sets of its own",
@@ -260,6 +323,14 @@ WRONG["10.2"] = {
         picks("shuffled(rng, n, num_samples)[:, : n // 2]"),
         "drawn, each at most once",
     ),
+    "first sentence never drawn": (
+        picks("rng.integers(1, n, size=(num_samples, n))"),
+        "the first sentence is never drawn",
+    ),
+    "one end at the edge": (
+        resampled("0.025, 0.975", "0.05, 1.0"),
+        "above, where 2.5% should be on each side",
+    ),
     "last sentence never drawn": (
         picks("rng.integers(n - 1, size=(num_samples, n))"),
         "the last sentence is never drawn",
@@ -274,7 +345,7 @@ WRONG["10.2"] = {
     "a generator of its own": (resampled("rng.", "np.random.default_rng()."), "use `rng` alone"),
     "a fixed seed": (resampled("rng.", "np.random.default_rng(0)."), "nothing was drawn"),
 }
-INPUT_KINDS["10.2"] = {
+INPUT_KINDS["11.2"] = {
     "paired_bootstrap": {
         "another system that gains": lambda rows, seeds, n: (
             bleu_of_counts(rows[0][1].sum(0)) > bleu_of_counts(rows[0][0].sum(0))

@@ -32,8 +32,7 @@ def held(head, *parts):
 
 
 half = sp.Rational(1, 2)
-NO_PROOF = "A person will look at it."
-JUMP = "show at least one line between"
+NO_PROOF = "In a class, a person will look at it."
 NO_VALUE = "has no finite real value"
 
 
@@ -79,6 +78,8 @@ prime = 2**80 + 18513
 fraction_1, fraction_2 = false_at("the chain")
 
 HONEST["0.2 one_fraction"] = {
+    "a jump that SymPy hides": fraction(total / 1, single),
+    "in one line": fraction(single),
     "join, multiply out": fraction(joined, single),
     "by simplify": fraction(sp.simplify(total), single),
     "by together and simplify": fraction(sp.together(total), sp.simplify(sp.together(total))),
@@ -114,8 +115,6 @@ FALSE["0.2 one_fraction"] = {
     "a sign": (fraction(joined, 2 / (1 + x**2)), fraction_2),
     "one only": (fraction(1 / (1 - x**2), single), fraction_1),
     "a term lost": (fraction(1 / (1 - x), single), fraction_1),
-    "one step": (fraction(single), JUMP),
-    "a jump that SymPy hides": (fraction(total / 1, single), JUMP),
     "only an inequality": (fraction(joined, (">=", single)), "proves >=, where = is asked"),
     "vacuous": (fraction(("<=", 10**6 / (1 - x)), (">=", single)), "turns round"),
     "turned there and back": (fraction((">", 1), ("<", single)), "turns round"),
@@ -197,6 +196,7 @@ sum_1, sum_2 = false_at("`sum_of_weights`")
 one_1, one_2 = false_at("`one_weight`")
 
 HONEST["1.1 sum_of_weights"] = {
+    "in one line": in_all(1),
     "chains": in_all(among / Z, 1),
     "the sum put in first": in_all(sp.Sum(sp.exp(every_score[i]) / every, (i, 1, n)), 1),
     "Z out, Z in, cancel": in_all(every / Z, held(sp.Mul, every, 1 / every), 1),
@@ -206,7 +206,6 @@ HONEST["1.1 sum_of_weights"] = {
     "four lines": in_all(among / Z, every / Z, held(sp.Mul, every, 1 / every), Z / Z, 1),
 }
 FALSE["1.1 sum_of_weights"] = {
-    "in one line": (in_all(1), JUMP),
     "not to the end": (in_all(every / Z, among / Z), "still contains Z, n and s"),
     "two": (in_all(among / Z, 2), sum_2),
     "one weight for all": (in_all(n * sp.exp(every_score[1]) / Z, 1), sum_1),
@@ -256,6 +255,7 @@ narrow = (gap - 8) * (gap - sp.Rational(80001, 10000))
 at_1, at_2 = false_at("`at_least`")
 
 HONEST["1.2 at_least"] = {
+    "in one line": bound((">=", least)),
     "shortest": bound(divided, (">=", least)),
     "bound, then divide": bound((">=", all_at_gap), least),
     "bound, then simplify": bound((">=", all_at_gap), sp.simplify(all_at_gap)),
@@ -294,7 +294,6 @@ FALSE["1.2 at_least"] = {
         at_1,
     ),
     "vacuous": (bound(("<=", 10**6), (">=", least)), "turns round"),
-    "one step": (bound((">=", least)), JUMP),
     "n instead of n - 1": (
         bound(divided, (">=", 1 / (1 + n * sp.exp(-gap)))),
         "is not the best bound",
@@ -378,6 +377,7 @@ score_i_1, score_i_2 = false_at("`score_i`")
 tied_1, tied_2 = false_at("`two_tied`")
 
 HONEST["2.3 score_a"] = {
+    "in one line": of_a(t),
     "put in, then one and zero": of_a(t * (g_aa + g_ab), t),
     "one product at a time": of_a(t * g_aa + t * g_ab, t * g_aa, t),
     "a product by subs": of_a(
@@ -387,10 +387,6 @@ HONEST["2.3 score_a"] = {
     "expanded": of_a(sp.expand(t * (g_aa + g_ab)), held(sp.Mul, t, held(sp.Add, 1, 0)), t),
 }
 FALSE["2.3 score_a"] = {
-    "the score without a reason": (
-        of_a(t),
-        "`score_a` goes from its first line to its last in one step",
-    ),
     "a product is left": (of_a(t * (g_aa + g_ab), t * g_aa), "`score_a` still contains g_aa"),
     "a key is orthogonal to itself": (of_a(t * (g_aa + g_ab), 0), score_a_2),
     "counted twice": (of_a(t * (g_aa + g_ab), 2 * t), score_a_2),
@@ -407,6 +403,7 @@ FALSE["2.3 score_i"] = {
     "the others oppose the query": (of_i(-t * (1 + g_ib), -t), score_i_1),
 }
 HONEST["2.3 two_tied"] = {
+    "in one line": tied(closed),
     "shortest": tied(scored, counted),
     "put in, count, divide": tied(scored, counted, closed),
     "one score at a time": tied(
@@ -454,7 +451,6 @@ HONEST["2.3 two_tied"] = {
     ),
 }
 FALSE["2.3 two_tied"] = {
-    "one step": (tied(closed), JUMP),
     "for few keys only": (
         tied(scored, sp.exp(t) / (2 * sp.exp(t) + n - 2 + vanishing), counted),
         tied_2,
@@ -516,6 +512,7 @@ odds_1, odds_2 = false_at("`log_odds`")
 OF_LOG_ODDS = "of `log_odds`"  # not proved, or refuted at a point far out
 
 HONEST["3.2 weight_of_a"] = {
+    "in one line": given_length(drawn),
     "shortest": given_length(put_in, drawn),
     "count first": given_length(
         sp.exp(ell * q_a) / (sp.exp(ell * q_a) + sp.exp(q_b) + (n - 2) * sp.exp(q_i)),
@@ -532,7 +529,6 @@ HONEST["3.2 weight_of_a"] = {
 }
 FALSE["3.2 weight_of_a"] = {
     "the length counts twice": (given_length(put_in, own / (2 * own + n - 2)), weight_2),
-    "a jump": (given_length(drawn), JUMP),
     "the sum is left": (given_length(definition.subs(q_a, h), put_in), "a sum over keys"),
     "the length is lost": (given_length(sp.exp(h) / (sp.exp(h) + crowd), drawn), weight_1),
     "k_b is random too (000-3)": (
@@ -553,6 +549,7 @@ FALSE["3.2 weight_of_a"] = {
     ),
 }
 HONEST["3.2 log_odds"] = {
+    "in one line": log_odds(line),
     "shortest": log_odds(of_ratio, line),
     "the weight put in": log_odds(sp.log(definition / (1 - definition)), of_ratio, line),
     "minus the logarithm of the odds against": log_odds(
@@ -570,7 +567,6 @@ HONEST["3.2 log_odds"] = {
     "with something that cancels": log_odds(held(sp.Add, sp.log(w / (1 - w)), h, -h), line),
 }
 FALSE["3.2 log_odds"] = {
-    "one step": (log_odds(line), JUMP),
     "not a line": (log_odds(sp.log(drawn / (1 - drawn)), of_ratio), "a straight line in ell"),
     "the wrong sign": (log_odds(of_ratio, h * ell + sp.log(crowd)), odds_2),
     "a small term": (log_odds(of_ratio + tiny, line), OF_LOG_ODDS),
@@ -611,6 +607,7 @@ noisy_a, noisy_b = maker(p_a / sp.sqrt(d), products), maker(p_b / sp.sqrt(d), pr
 score_b_1, score_b_2 = false_at("`score_b`")
 
 HONEST["3.5 score_a"] = {
+    "in one line": noisy_a(lambda_a * c / sp.sqrt(d)),
     "chains": noisy_a(key_a / sp.sqrt(d), lambda_a * c / sp.sqrt(d)),
     "one product at a time": noisy_a(
         c * lambda_a * g_aa / sp.sqrt(d) + c * lambda_a * g_ab / sp.sqrt(d),
@@ -620,7 +617,6 @@ HONEST["3.5 score_a"] = {
     "a decimal exponent": noisy_a(key_a / d**0.5, c * lambda_a / d**0.5),
 }
 FALSE["3.5 score_a"] = {
-    "in one line": (noisy_a(lambda_a * c / sp.sqrt(d)), JUMP),
     "a product is left": (
         noisy_a(key_a / sp.sqrt(d), c * lambda_a * g_aa / sp.sqrt(d)),
         "still contains g_aa",
@@ -653,6 +649,7 @@ ratio = maker(variances, {P: (1 + e) / 2})
 ratio_1, ratio_2 = false_at("`ratio`")
 
 HONEST["4.5 ratio"] = {
+    "in one line": ratio(once),
     "a difference of squares": ratio(common, once),
     "by factor and subs": ratio(
         sp.factor(variances), sp.factor(variances).subs(P, (1 + e) / 2), once
@@ -680,7 +677,6 @@ HONEST["4.5 ratio"] = {
     ),
 }
 FALSE["4.5 ratio"] = {
-    "a jump": (ratio(once), JUMP),
     "not simplified": (ratio(variances.factor(), common), "still contains P"),
     "nearly the same": (
         ratio(common, once * (1 + sp.exp(-(10**4) * n))),
@@ -766,6 +762,119 @@ FALSE["5.4 error_1"] = {
     "a root of a sum taken term by term": (
         of_1(rho * sp.sqrt(far**2 + (near - 1) ** 2), 3 * rho * far),
         "step 2 of `error_1` does not follow",
+    ),
+}
+
+
+# Sums with another index, signs that a range fixes, symbols of one's own, and slips that are named
+a_size, count = sp.symbols("a_size count", positive=True)
+shifted = sp.Sum(sp.exp(every_score[i - 1]), (i, 2, n + 1))
+from_zero = sp.Sum(sp.exp(every_score[i + 1]), (i, 0, n - 1))
+backwards = sp.Sum(sp.exp(every_score[n + 1 - i]), (i, 1, n))
+backwards_from_zero = sp.Sum(sp.exp(every_score[n - i]), (i, 0, n - 1))
+first_apart = sp.exp(every_score[1]) + sp.Sum(sp.exp(every_score[i]), (i, 2, n))
+last_apart = sp.exp(every_score[n]) + sp.Sum(sp.exp(every_score[i]), (i, 1, n - 1))
+HONEST["1.1 sum_of_weights"] |= {
+    "shifted by one": in_all(shifted / Z, 1),
+    "from zero": in_all(from_zero / Z, 1),
+    "backwards": in_all(backwards / Z, 1),
+    "backwards from zero": in_all(backwards_from_zero / Z, 1),
+    "the first term apart": in_all(first_apart / Z, 1),
+    "the last term apart": in_all(last_apart / Z, 1),
+    "apart and together again": in_all(first_apart / Z, last_apart / Z, among / Z, 1),
+    "two terms at both ends apart": in_all(
+        (first_apart - sp.exp(every_score[n]) + sp.exp(every_score[n])) / Z, 1
+    ),
+    "a line twice": in_all(among / Z, among / Z, 1, 1),
+    "with a name for the sum": maker(sp.Sum(share_of_i, (i, 1, n)), {Z: every, a_size: every})(
+        among / a_size, 1
+    ),
+}
+FALSE["1.1 sum_of_weights"] |= {
+    "shifted at one end": (in_all(sp.Sum(sp.exp(every_score[i]), (i, 2, n + 1)) / Z, 1), sum_1),
+    "shifted in the term": (in_all(sp.Sum(sp.exp(every_score[i - 1]), (i, 1, n)) / Z, 1), sum_1),
+    "the first term twice": (
+        in_all((sp.exp(every_score[1]) + among) / Z, 1),
+        sum_1,
+    ),
+    "the last term lost": (
+        in_all(sp.Sum(sp.exp(every_score[i]), (i, 1, n - 1)) / Z, 1),
+        "the last term is missing",
+    ),
+    "backwards, one too far": (
+        in_all(sp.Sum(sp.exp(every_score[n - i]), (i, 1, n)) / Z, 1),
+        sum_1,
+    ),
+    "as many as terms": (in_all(n, 1), "n weights were taken for n ones"),
+    "a name without a value": (
+        in_all(among / a_size, 1),
+        "say what it is with where={a_size: value}",
+    ),
+    "a name with a wrong value": (
+        maker(sp.Sum(share_of_i, (i, 1, n)), {Z: every, a_size: 2 * every})(among / a_size, 1),
+        sum_1,
+    ),
+    "a value in a circle": (
+        maker(sp.Sum(share_of_i, (i, 1, n)), {Z: every, a_size: count, count: a_size})(
+            among / a_size, 1
+        ),
+        "is said with itself",
+    ),
+    "another value for a symbol of the question": (
+        maker(sp.Sum(share_of_i, (i, 1, n)), {Z: 1})(among, 1),
+        sum_1,
+    ),
+}
+HONEST["0.2 one_fraction"] |= {
+    "with an absolute value": fraction(2 / (sp.Abs(1 - x) * (1 + x)), single),
+    "with the root of a square": fraction(2 / (sp.sqrt((1 - x) ** 2) * (1 + x)), single),
+    "with a root multiplied out": fraction(2 / (sp.sqrt(1 - 2 * x + x**2) * (1 + x)), single),
+    "a fourth root": fraction(2 / (((1 - x) ** 4) ** sp.Rational(1, 4) * (1 + x)), single),
+    "a name for the denominator": maker(total, {x: (0, 1), a_size: 1 - x**2})(2 / a_size, single),
+}
+FALSE["0.2 one_fraction"] |= {
+    "an absolute value of the wrong sign": (
+        fraction(2 / (held(sp.Mul, -1, sp.Abs(1 - x)) * (1 + x)), single),
+        fraction_1,
+    ),
+    "the root of a square outside its range": (
+        fraction(2 / ((sp.sqrt((x - 2) ** 2) - 1) * (2 - x)), single),
+        fraction_1,
+    ),
+    "numerators multiplied": (fraction(1 / (1 - x**2)), "the numerators were multiplied"),
+    "denominators added": (fraction(1), "numerators and denominators were added"),
+}
+HONEST["1.2 at_least"] |= {
+    "a name for the bound": maker(
+        weight, {R: (at_gap, (n - 1) * at_gap), a_size: (n - 1) * at_gap}
+    )((">=", sp.exp(s) / (sp.exp(s) + a_size)), least),
+}
+FALSE["1.2 at_least"] |= {
+    "R divided by nothing": (bound(1 / (1 + R), (">=", least)), "R was not divided by e^s"),
+    "R multiplied": (bound(1 / (1 + R * sp.exp(s))), "where it should be divided"),
+    "n rivals": (
+        bound(divided, (">=", sp.exp(gap) / (sp.exp(gap) + n))),
+        "n is written for n - 1",
+    ),
+}
+FALSE["2.3 two_tied"] |= {
+    "n others": (tied(sp.exp(t) / (2 * sp.exp(t) + n)), "n is written for n - 2"),
+    "no others": (tied(half), "the other keys are left out, but e^0 is 1"),
+    "one exponential below": (
+        tied(sp.exp(t) / (sp.exp(t) + n - 2)),
+        "one of the two exponentials e^t below is lost",
+    ),
+    "the sign of t": (tied(1 / (2 + (n - 2) * sp.exp(t))), "a sign in the exponent"),
+}
+HONEST["3.2 weight_of_a"] |= {
+    "a name for the rivals": maker(definition, heights | {a_size: sp.exp(t) + n - 2})(
+        1 / (1 + a_size * sp.exp(-t * ell)), 1 / (1 + (sp.exp(t) + n - 2) * sp.exp(-t * ell))
+    ),
+}
+FALSE["3.2 weight_of_a"] |= {
+    "b grows too": (
+        given_length(sp.exp(t * ell) / (2 * sp.exp(t * ell) + n - 2)),
+        "the score of b is multiplied by ell too",
     ),
 }
 

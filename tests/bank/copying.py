@@ -1,5 +1,6 @@
 """Answers to 1.1-1.6: right ones of every form we could think of, and the known mistakes."""
 
+import math
 from functools import partial
 
 import numpy as np
@@ -79,7 +80,19 @@ def uphill(keys, j):
 
 
 def margin(scores, j):
-    return scores[j] - np.delete(scores, j).max()
+    return scores[j] - np.delete(scores, j).max(initial=-np.inf)
+
+
+def others_alone(scores, j):
+    """A lead over all others together, by a maximum of which there is none for a single key."""
+    rest = np.delete(scores, j)
+    best = rest.max()
+    return scores[j] - best - np.log(np.exp(rest - best).sum()) > np.log(99)
+
+
+def scales_in_place(query, keys, scale=1.0):
+    keys *= scale
+    return softmax(keys @ query)
 
 
 def bound(rest):
@@ -126,6 +139,7 @@ RIGHT["1.1"] = {
     **right("1.1"),
 }
 WRONG["1.1"] = {
+    "keys scaled in place": (scales_in_place, "changes its argument keys in place"),
     "no exponential": (lambda q, k, scale=1.0: (k @ q) / (k @ q).sum(), "negative"),
     "not normalised": (weights_with(" / powers.sum()", ""), "sum to"),
     "overflow": (naive, "and 10000: an exponential overflowed"),
@@ -183,6 +197,10 @@ WRONG["1.1"] = {
     ),
     "another default": (weights_with("scale=1.0", "scale=0.5"), "left out"),
     "one number": (lambda q, k, scale=1.0: 1.0, "one number came back"),
+    "as many keys as in the first try": (
+        lambda q, k, scale=1.0: softmax(scale * (k @ q)[:7]),
+        "the result for",
+    ),
     **wrong("1.1"),
 }
 INPUT_KINDS["1.1"] = {
@@ -196,6 +214,7 @@ INPUT_KINDS["1.1"] = {
         "a weight far below rounding, but not zero": scores_are(lambda s: 20 < np.ptp(s) < 200),
         "a tie": scores_are(lambda s: len(s) > 1 and np.ptp(s) < 1e-9),
         "one key": lambda query, keys, *scale: len(keys) == 1,
+        "many keys": lambda query, keys, *scale: len(keys) >= 60,
         "more keys than dimensions": lambda query, keys, *scale: len(keys) > len(query),
         "fewer keys than dimensions": lambda query, keys, *scale: len(keys) < len(query),
         "a scale below 1": lambda query, keys, scale=1.0: scale < 1,
@@ -220,6 +239,22 @@ RIGHT["1.3"] = {
     ),
 }
 WRONG["1.3"] = {
+    "an exponential of a large difference": (
+        lambda scores, j: 1 / sum(math.exp(x - scores[j]) for x in scores) > 0.99,
+        "copies([0, 1000], 0): your code stopped with OverflowError",
+    ),
+    "the others' logarithm alone": (
+        others_alone,
+        "0): your code stopped with ValueError: zero-size array",
+    ),
+    "no for a single key": (
+        lambda s, j: len(s) > 1 and softmax(s)[j] > 0.99,
+        "a single key has all of the weight",
+    ),
+    "too much weight asked": (
+        lambda s, j: softmax(s)[j] > 0.9999999,
+        "it asks for more weight on key j than a copy needs",
+    ),
     "largest score": (lambda s, j: s.argmax() == j, "largest"),
     "ratio (000-1)": (lambda s, j: s[j] > 5 * np.delete(s, j).max() > 0, "ratio"),
     "others opposed (004-1)": (lambda s, j: np.delete(s, j).max() < 0 < s[j], "be negative"),
@@ -276,6 +311,8 @@ WRONG["1.3"] = {
 }
 INPUT_KINDS["1.3"] = {
     "copies": {
+        "a single key": lambda scores, j: len(scores) == 1,
+        "a key so far below that exp overflows": lambda scores, j: scores.max() - scores[j] > 710,
         "two keys": lambda scores, j: len(scores) == 2,
         "ten thousand keys": lambda scores, j: len(scores) > 1e4,
         "a weight above one half that is no copy": weight_in(0.5, 0.8),
@@ -320,7 +357,11 @@ RIGHT["1.4"] = {
     "a list": (lambda keys, j: list(gram(keys, j)),),
 }
 WRONG["1.4"] = {
-    "along the key, short (002-2)": (along(0.1), "right direction"),
+    "along the key, over its squared length": (
+        lambda keys, j: 30 * keys[j] / (keys[j] @ keys[j]),
+        "the query points along key j, but alignment alone is not enough: key j",
+    ),
+    "along the key, short (002-2)": (along(0.1), "alone is not enough: key j"),
     "along the key (002-2)": (along(1e3), "alignment alone"),
     "unscaled dual": (dual(1), "0.48 at n = 4, because its score leads by only 1: multiply"),
     "long enough for eight keys": (

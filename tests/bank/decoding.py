@@ -1,4 +1,4 @@
-"""Right and wrong answers to 14.1-14.7, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 15.1-15.7, each wrong one with a fragment of the message it must get."""
 
 import math
 from collections import deque
@@ -29,7 +29,7 @@ def causal(q, k, v):
     return masked(q, k, v, torch.ones(T, T, dtype=torch.bool).tril())
 
 
-# 14.1
+# 15.1
 
 
 class Cache:
@@ -135,7 +135,7 @@ class Shared(Lists):
         self.kept = self.store[0]
 
 
-RIGHT["14.1"] = {
+RIGHT["15.1"] = {
     "concatenation": Cache,
     "slots": Slots,
     "raw keys": cache(  # kept as they come, and all rotated at every step
@@ -147,7 +147,7 @@ RIGHT["14.1"] = {
         "ones(n, total, dtype=torch.bool).tril(total - n)", "ones(total, total).tril()[-n:] > 0"
     ),
 }
-WRONG["14.1"] = {
+WRONG["15.1"] = {
     "positions restart": (cache(" + self.seen", ""), "starts again at position 0"),
     "query one ahead": (cache("(q, at)", "(q, at + 1)"), "your query is one ahead"),
     "counter too early": (cache("(q, at)", "(q, at + n)"), "your counter moves on between the two"),
@@ -222,7 +222,7 @@ WRONG["14.1"] = {
     "one position for a piece": (cache("arange", "zeros"), "stand at one position"),
     "a low number hides": (cache("-INF", "-20.0"), "a low number such as -20"),
 }
-INPUT_KINDS["14.1"] = {
+INPUT_KINDS["15.1"] = {
     "Cache": {
         "sixteen tokens one by one": lambda *given: list(given[-1:]) == [[1] * 16],
         "long pieces": lambda *given: isinstance(given[-1], list) and max(given[-1]) >= 6,
@@ -232,7 +232,7 @@ INPUT_KINDS["14.1"] = {
     }
 }
 
-# 14.2
+# 15.2
 
 
 def num_scores(T, cached):
@@ -265,7 +265,7 @@ def counts(*edits):
     return edited(num_scores, *edits), num_bytes
 
 
-RIGHT["14.2"] = {
+RIGHT["15.2"] = {
     "closed forms": (num_scores, num_bytes),
     "loops": (looped_scores, num_bytes),
     "NumPy": (
@@ -277,7 +277,8 @@ RIGHT["14.2"] = {
         num_bytes,
     ),
 }
-WRONG["14.2"] = {
+WRONG["15.2"] = {
+    "no bytes": ((num_scores, None), "cache_bytes is still empty"),
     "leading order": (
         counts("return with_cache", "return T**2 / 2", "else without", "else T**3 / 3"),
         "leading order",
@@ -319,7 +320,7 @@ WRONG["14.2"] = {
     "keys alone, in numbers": (bytes_with("2 * ", "", "* size", ""), "kept, and each number takes"),
     "bits": (bytes_with("size\n", "8 * size\n"), "these are bits"),
 }
-INPUT_KINDS["14.2"] = {
+INPUT_KINDS["15.2"] = {
     "decode_scores": {
         "one token": lambda T, cached: T == 1,
         "many tokens, cached": lambda T, cached: T > 1000 and cached,
@@ -328,7 +329,7 @@ INPUT_KINDS["14.2"] = {
     "cache_bytes": {"all sizes different": lambda *sizes: len(set(sizes)) == 6},
 }
 
-# 14.3
+# 15.3
 
 
 def repeated(q, k, v):
@@ -353,13 +354,17 @@ def with_loop(q, k, v):
     return torch.stack(heads, 1)
 
 
-RIGHT["14.3"] = {
+RIGHT["15.3"] = {
     "repeat_interleave": repeated,
     "an axis more": with_view,
     "head by head": with_loop,
     "torch's own": partial(F.scaled_dot_product_attention, is_causal=True, enable_gqa=True),
 }
-WRONG["14.3"] = {
+WRONG["15.3"] = {
+    "the batch taken for the groups": (
+        groups("q.shape[1] // k.shape[1]", "q.shape[1] // k.shape[0]"),
+        "The size of tensor",
+    ),
     "tiled": (groups("repeat_interleave(r, 1)", "repeat(1, r, 1, 1)"), "head 1 got group 1"),
     "keys tiled": (
         groups("k.repeat_interleave(r, 1)", "k.repeat(1, r, 1, 1)"),
@@ -397,15 +402,18 @@ WRONG["14.3"] = {
     "group 0 for all": (groups(".repeat_interleave(r, 1)", "[:, :1]"), "all heads use group 0"),
     "reversed": (groups(".repeat", ".flip(1).repeat"), "in reverse order"),
 }
-INPUT_KINDS["14.3"] = {
+INPUT_KINDS["15.3"] = {
     "grouped": {
+        "another number of groups than of sequences": lambda given: (
+            given[1].shape[1] != len(given[0])
+        ),
         "a group for each head": lambda given: given[0].shape[1] == given[1].shape[1],
         "one group": lambda given: given[1].shape[1] == 1 < given[0].shape[1],
         "three heads a group": lambda given: given[0].shape[1] == 3 * given[1].shape[1],
     }
 }
 
-# 14.4
+# 15.4
 
 
 def mask_by_distance(T, window, sinks):
@@ -508,13 +516,14 @@ def ring(*edits):
     return mask_by_distance, edited(RingOfLists, *edits)
 
 
-RIGHT["14.4"] = {
+RIGHT["15.4"] = {
     "distance, two lists": (mask_by_distance, RingOfLists),
     "triangles, slots": (mask_by_triangles, RingOfSlots),
     "loops, tensors": (mask_by_loops, RingOfTensors),
     "torch, a deque": (mask_by_torch, RingOfDeque),
 }
-WRONG["14.4"] = {
+WRONG["15.4"] = {
+    "no ring": ((mask_by_distance, None), "Ring is still empty"),
     "one more": (mask("< window", "<= window"), "yours holds one more"),
     "one less": (mask("< window", "< window - 1"), "yours holds one less"),
     "both sides": (
@@ -580,7 +589,7 @@ WRONG["14.4"] = {
         "the newest value is returned",
     ),
 }
-INPUT_KINDS["14.4"] = {
+INPUT_KINDS["15.4"] = {
     "window_mask": {
         "a window of one": lambda T, window, sinks: window == 1 and sinks == 0,
         "a window longer than the text": lambda T, window, sinks: window > T,
@@ -596,7 +605,7 @@ INPUT_KINDS["14.4"] = {
     },
 }
 
-# 14.5
+# 15.5
 
 
 def absorbing(q, latents, W_k, W_v):
@@ -675,7 +684,13 @@ def matrix(*edits):
     return absorbing, edited(turned_rows, *edits)
 
 
-RIGHT["14.5"] = {
+def keys_token_by_token(q, latents, W_k, W_v):
+    scores = torch.stack([((row @ W_k) * q).sum(-1) for row in latents], 1) / q.shape[-1] ** 0.5
+    weights = scores.softmax(-1)  # (H, T)
+    return torch.einsum("ht,tr,hrd->hd", weights, latents, W_v)
+
+
+RIGHT["15.5"] = {
     "einsum": (absorbing, turned_rows),
     "head by head": (
         absorbing_by_head,
@@ -684,7 +699,12 @@ RIGHT["14.5"] = {
     "products": (absorbing_by_matmul, lambda W, n, rotate: W @ rotate(np.eye(W.shape[1]), -n)),
     "token by token": (absorbing_token_by_token, turned_from_scores),
 }
-WRONG["14.5"] = {
+WRONG["15.5"] = {
+    "keys one token at a time": (
+        (keys_token_by_token, turned_rows),
+        "keys or values are computed after all, a few at a time",
+    ),
+    "no matrix": ((absorbing, None), "absorbed_matrix is still empty"),
     "full keys": ((full_keys, turned_rows), "so that no key or value is made"),
     "root of the latent": (
         latent("root(q)", "root(latents)"),
@@ -718,7 +738,7 @@ WRONG["14.5"] = {
     "one too far": (matrix("-far", "-far - 1"), "one position too far"),
     "one too early": (matrix("-far", "1 - far"), "one position too early"),
 }
-INPUT_KINDS["14.5"] = {
+INPUT_KINDS["15.5"] = {
     "latent_attention": {
         "one token": lambda given: len(given[1]) == 1,
         "latents as wide as heads": lambda given: given[1].shape[1] == given[0].shape[1],
@@ -732,7 +752,7 @@ INPUT_KINDS["14.5"] = {
     },
 }
 
-# 14.6
+# 15.6
 
 
 def parallel(q, k, v, phi):
@@ -773,13 +793,13 @@ def chunked(q, k, v, phi, size=3):
     return torch.cat(rows)
 
 
-RIGHT["14.6"] = {
+RIGHT["15.6"] = {
     "parallel": parallel,
     "recurrent": recurrent,
     "cumulated": cumulated,
     "chunked": chunked,
 }
-WRONG["14.6"] = {
+WRONG["15.6"] = {
     "no normaliser": (linear(" / weights.sum(-1, keepdim=True)", ""), "there is no normaliser"),
     "normaliser over all": (
         linear("weights.sum(-1, keepdim=True)", "(phi(q) @ phi(k).sum(0))[:, None]"),
@@ -813,7 +833,7 @@ WRONG["14.6"] = {
     "queries and keys exchanged": (linear("q, k", "k, q"), "queries and keys have changed places"),
     "divided by the root": (linear("(q)", "(q / root(q))"), "queries are divided by the root of d"),
 }
-INPUT_KINDS["14.6"] = {
+INPUT_KINDS["15.6"] = {
     "linear_attention": {
         "one token": lambda given, kind, shift: len(given[0]) == 1,
         "exponentials": lambda given, kind, shift: kind == "exp",
@@ -821,7 +841,7 @@ INPUT_KINDS["14.6"] = {
     }
 }
 
-# 14.7
+# 15.7
 
 
 def free_rows(features):
@@ -836,14 +856,14 @@ def visible_part(features):
     return features @ torch.linalg.pinv(features)
 
 
-RIGHT["14.7"] = {
+RIGHT["15.7"] = {
     "last singular vector": lambda x: torch.linalg.svd(x.T)[2][-1],
     "the same by NumPy": lambda x: np.linalg.svd(x.T)[2][-1],
     "what a projection leaves": lambda x: torch.eye(len(x), dtype=x.dtype) - visible_part(x),
     "free rows": free_rows,
     "complete QR": lambda x: torch.linalg.qr(x, mode="complete")[0][:, x.shape[1] :],
 }
-WRONG["14.7"] = {
+WRONG["15.7"] = {
     "zeros": (lambda x: torch.zeros(len(x), 1), "find others whose state is zero"),
     "ones": (lambda x: torch.ones(len(x), 1), "equal values"),
     "the features": (lambda x: x, "the features themselves"),
@@ -859,7 +879,7 @@ WRONG["14.7"] = {
     ),
     "d rows": (lambda x: torch.ones(x.shape[1], 2), "one row for each of the"),
 }
-INPUT_KINDS["14.7"] = {
+INPUT_KINDS["15.7"] = {
     "invisible": {
         "one feature": lambda given: given[0].shape[1] == 1,
         "one more key than features": lambda given: given[0].shape[0] == given[0].shape[1] + 1,

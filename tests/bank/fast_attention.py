@@ -1,4 +1,4 @@
-"""Right and wrong answers to 12.1-12.4, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 13.1-13.4, each wrong one with a fragment of the message it must get."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ def root(q):
     return q.shape[-1] ** 0.5
 
 
-# 12.1, the chain
+# 13.1, the chain
 
 M1, M2, l1, l2 = sp.symbols("M_1 M_2 l_1 l_2", real=True)
 Z1, Z2 = sp.symbols("Z_1 Z_2", positive=True)
@@ -41,7 +41,7 @@ SIGMOID = 1 / (1 + sp.exp(l2 - l1))
 ours, theirs = (sp.Pow(2, total / sp.log(2), evaluate=False) for total in (l1, l2))
 IN_POWERS_OF_2 = ours / (ours + theirs)
 
-# 12.1, the code
+# 13.1, the code
 
 
 def summary(scores, values):
@@ -164,21 +164,26 @@ def flat(state):
     return state
 
 
-RIGHT["12.1"] = {
+RIGHT["13.1"] = {
     "l put in, then divided": share(PUT_IN, SIGMOID),
     "divided, then l put in": share(DIVIDED, SIGMOID),
+    "in one line": share(SIGMOID),
     "by a hyperbolic tangent": share(PUT_IN, SIGMOID, (1 + sp.tanh((l1 - l2) / 2)) / 2),
     "maximum, sum, output": (summary, merge, finish),
     "log-sum-exp and context": (lse_summary, lse_merge, lse_finish),
     "a dictionary with a context": (dict_summary, dict_merge, lambda state: state["c"]),
     "an object with numbers and an array": (object_summary, object_merge, object_finish),
 }
-WRONG["12.1"] = {
+WRONG["13.1"] = {
+    "nothing where the sum is at most 1": (
+        (summary, merge, lambda state: state[2] / state[1] if state[1] > 1 else 0 * state[2]),
+        "(one block of one key)",
+    ),
+    "no merge": ((summary, None, finish), "merge is still empty"),
     "sigmoid of the maxima": (share(PUT_IN, 1 / (1 + sp.exp(M2 - M1))), "step 2 of `share`"),
     "ratio of the sums": (share(Z1 / (Z1 + Z2)), "step 1 of `share`"),
     "the other block": (share(PUT_IN, 1 / (1 + sp.exp(l1 - l2))), "does not follow"),
     "ratio of log-sum-exps": (share(PUT_IN, l1 / (l1 + l2)), "at l_1"),
-    "at once": (share(SIGMOID), "show at least one line between"),
     "stops halfway": (share(PUT_IN), "go on: a form with one"),
     "halfway, in powers of 2": (share(PUT_IN, IN_POWERS_OF_2), "one and the same exponential"),
     "sums added": (merging("f * ", "", "g * ", ""), "the sums are added as they are"),
@@ -258,20 +263,21 @@ WRONG["12.1"] = {
     "factors exchanged": (merging("f, g =", "g, f ="), "a sign in the exponent, or the two"),
     "maximum starts at -1e9": (summing("-INF", "-1e9"), "beside scores near -10,000,000,000"),
 }
-INPUT_KINDS["12.1"] = {
+INPUT_KINDS["13.1"] = {
     "summary": {
         "no keys": lambda name, block: len(block[0]) == 0,
         "all keys hidden": lambda name, block: len(block[0]) and np.isneginf(block[0]).all(),
+        "a single key": lambda name, block: len(block[0]) == 1,
         "one key hidden": lambda name, block: np.isneginf(block[0]).sum() == 1,
         "scores near 100,000": lambda name, block: max(block[0], default=0) > 9e4,
         "scores near -100,000": lambda name, block: max(block[0], default=0) < -9e4,
         "hundreds of keys": lambda name, block: len(block[0]) >= 300,
     },
     "merge": {"two states": lambda name, names: len(names) == 2},
-    "finish": {"a state": lambda name: True},
+    "finish": {"a state": lambda name, *inputs: not inputs},
 }
 
-# 12.2
+# 13.2
 
 
 def blocks_of(k, v, block):
@@ -362,14 +368,14 @@ def stream_in_numpy(q, k, v, block):
     return torch.from_numpy(exps / exps.sum(-1, keepdims=True) @ v.numpy())
 
 
-RIGHT["12.2"] = {
+RIGHT["13.2"] = {
     "running maximum and sum": running,
     "a sigmoid for a gate": gated,
     "two passes": two_passes,
     "query by query": query_by_query,
     "blocks of its own": stream("v, block):\n        scores", "v, 8):\n        scores"),
 }
-WRONG["12.2"] = {
+WRONG["13.2"] = {
     "blocks averaged": (averaged_blocks, "results averaged"),
     "nothing rescaled": (stream("f * ", ""), "are not rescaled"),
     "own maxima": (
@@ -431,7 +437,7 @@ def top(q, k, *_):
     return (np.asarray(q) @ np.asarray(k).mT / q.shape[-1] ** 0.5).max(-1)
 
 
-INPUT_KINDS["12.2"] = {
+INPUT_KINDS["13.2"] = {
     "stream": {
         "a ragged block": lambda given, block: given[1].shape[-2] % block,
         "a block larger than S": lambda given, block: given[1].shape[-2] < block,
@@ -443,7 +449,7 @@ INPUT_KINDS["12.2"] = {
     },
 }
 
-# 12.3, the chain
+# 13.3, the chain
 
 s, v_1, c, g, C_0 = sp.symbols("s v c g C_0", real=True)
 Z_0, alpha = sp.symbols("Z_0 alpha", positive=True)
@@ -463,7 +469,7 @@ FACTORED = POWER / TOTAL * (g * v_1 - g * (POWER * v_1 + C_0) / TOTAL)
 WEIGHT_FIRST = alpha * (g * v_1 - g * (alpha * v_1 + alpha * C_0 / POWER))
 PULL = g * alpha * (v_1 - c)
 
-# 12.3, the code
+# 13.3, the code
 
 
 def backward(q, k, v, d_out):
@@ -485,6 +491,29 @@ def by_einsum(q, k, v, d_out):
     return dS @ k, dS.mT @ q, P.mT @ d_out
 
 
+def softmax_attention(q, k, v):
+    return (q @ k.mT / root(q)).softmax(-1) @ v
+
+
+def by_vjp(q, k, v, d_out):
+    return torch.func.vjp(softmax_attention, q, k, v)[1](d_out)
+
+
+def by_func_grad(q, k, v, d_out):
+    return torch.func.grad(lambda *x: (softmax_attention(*x) * d_out).sum(), (0, 1, 2))(q, k, v)
+
+
+def by_jacfwd(q, k, v, d_out):
+    jacobians = torch.func.jacfwd(softmax_attention, (0, 1, 2))(q, k, v)
+    return [torch.tensordot(d_out, J, d_out.ndim) for J in jacobians]
+
+
+def by_normal_tensors(q, k, v, d_out):
+    with torch.inference_mode(False):
+        leaves = [x.clone().requires_grad_() for x in (q, k, v)]
+        return torch.autograd.grad(softmax_attention(*leaves), leaves, d_out.clone())
+
+
 def by_autograd(q, k, v, d_out):
     leaves = [x.clone().requires_grad_() for x in (q, k, v)]
     out = whole_matrix(*leaves, 1)
@@ -496,7 +525,7 @@ def in_float32(gradients):
     return lambda *given: gradients(*(x.float() if torch.is_tensor(x) else x for x in given))
 
 
-RIGHT["12.3"] = {
+RIGHT["13.3"] = {
     "context put in, then weight": pull(CONTEXT_IN, PULL),
     "factored first": pull(FACTORED, CONTEXT_IN, PULL),
     "weight first": pull(FACTORED, WEIGHT_FIRST, PULL),
@@ -514,8 +543,7 @@ RIGHT["12.3"] = {
     ),
     "three arrays": lambda *given: tuple(gradient.numpy() for gradient in backward(*given)),
 }
-WRONG["12.3"] = {
-    "at once": (pull(PULL), "`pull`"),
+WRONG["13.3"] = {
     "context forgotten": (pull(CONTEXT_IN, g * alpha * v_1), "step 2 of `pull`"),
     "diagonal alone": (pull(g * v_1 * alpha * (1 - alpha)), "step 1 of `pull`"),
     "sign lost": (pull(CONTEXT_IN, g * alpha * (c - v_1)), "does not follow"),
@@ -553,6 +581,10 @@ WRONG["12.3"] = {
     "dS not transposed": (grads("dS.mT", "dS"), "dS is not transposed in dk"),
     "P not transposed": (grads("P.mT", "P"), "P is not transposed in dv"),
     "autograd": (by_autograd, "write the three products yourself"),
+    "torch.func.vjp": (by_vjp, "differentiation is switched off here"),
+    "torch.func.grad": (by_func_grad, "switched off here: write the three products"),
+    "forward mode": (by_jacfwd, "torch's own differentiation is switched off"),
+    "autograd outside inference mode": (by_normal_tensors, "write the three products your"),
     "row added": (grads("dP - (", "dP + ("), "is added to dP"),
     "plain sum": (grads("(P * dP).sum", "dP.sum"), "the plain sum of dP"),
     "d_out squared": (grads("(P * dP)", "(d_out * d_out)"), "d_out times d_out"),
@@ -570,7 +602,7 @@ WRONG["12.3"] = {
     ),
     "float32": (in_float32(backward), "those of float32"),
 }
-INPUT_KINDS["12.3"] = {
+INPUT_KINDS["13.3"] = {
     "attention_backward": {
         "square": lambda given: len({x.shape for x in given}) == 1,
         "more keys than queries": lambda given: given[1].shape[-2] > given[0].shape[-2],
@@ -581,7 +613,7 @@ INPUT_KINDS["12.3"] = {
     },
 }
 
-# 12.4
+# 13.4
 
 
 def key_blocks(q, k, v, out, lse, d_out, block):
@@ -687,7 +719,7 @@ def gradients_in_numpy(q, k, v, out, lse, d_out, block):
     return tuple(map(torch.tensor, (dS @ k, dS.T @ q, P.T @ d_out)))
 
 
-RIGHT["12.4"] = {
+RIGHT["13.4"] = {
     "key blocks": key_blocks,
     "query blocks": query_blocks,
     "tiles": tiles,
@@ -695,7 +727,7 @@ RIGHT["12.4"] = {
     "parts joined": joined_parts,
     "rows collected in a first pass": rows_in_a_first_pass,
 }
-WRONG["12.4"] = {
+WRONG["13.4"] = {
     "softmax within the block": (
         blocks("lse[:, None]", "scores.logsumexp(-1, keepdim=True)"),
         "the softmax is taken within the block",
@@ -739,7 +771,7 @@ WRONG["12.4"] = {
     "in NumPy": (gradients_in_numpy, "not computed with torch"),
     "float32": (in_float32(key_blocks), "those of float32"),
 }
-INPUT_KINDS["12.4"] = {
+INPUT_KINDS["13.4"] = {
     "stream_backward": {
         "a ragged block": lambda given, block: len(given[1]) % block,
         "a block larger than S": lambda given, block: len(given[1]) < block,

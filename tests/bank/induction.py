@@ -1,4 +1,4 @@
-"""Right and wrong answers to 13.1-13.7, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 14.1-14.7, each wrong one with a fragment of the message it must get."""
 
 import math
 from functools import partial
@@ -33,7 +33,7 @@ def rotation(n, seed):
     return np.linalg.qr(np.random.default_rng(seed).normal(size=(n, n)))[0]
 
 
-# 13.1
+# 14.1
 
 
 def previous_token_head(V, P):
@@ -48,7 +48,7 @@ previous = partial(edited, previous_token_head)
 looks = partial(previous, "50 * np.eye(P, k=-1)")
 
 
-RIGHT["13.1"] = {
+RIGHT["14.1"] = {
     "a diagonal": previous_token_head,
     "wrapped around": looks("50 * np.roll(np.eye(P), -1, 1)"),
     "a penalty": looks("-40 * (1 - np.eye(P, k=-1))"),
@@ -58,7 +58,7 @@ RIGHT["13.1"] = {
     "very sharp": looks("1e6 * np.eye(P, k=-1)"),
     "one array of two": lambda V, P: np.array(previous_token_head(V, P)),
 }
-WRONG["13.1"] = {
+WRONG["14.1"] = {
     "one ahead": (looks("50 * np.eye(P, k=1)"), "the place after its own"),
     "itself": (looks("50 * np.eye(P)"), "looks at itself"),
     "two back": (looks("50 * np.eye(P, k=-2)"), "two places back"),
@@ -87,7 +87,7 @@ WRONG["13.1"] = {
     "sign": (looks("-50 * np.eye(P, k=-1)"), "has the lowest score of all"),
     "last place forgotten": (previous("return", "qk[-1] = 0\n    return"), "The token at place"),
 }
-INPUT_KINDS["13.1"] = {
+INPUT_KINDS["14.1"] = {
     "previous_token_head": {
         "two letters": lambda V, P: V == 2,
         "more places than letters": lambda V, P: P > V,
@@ -95,7 +95,7 @@ INPUT_KINDS["13.1"] = {
     }
 }
 
-# 13.2
+# 14.2
 
 
 def induction_head(V, P):
@@ -109,7 +109,7 @@ def induction_head(V, P):
 
 finds = partial(edited, induction_head)
 
-RIGHT["13.2"] = {
+RIGHT["14.2"] = {
     "letter against predecessor": induction_head,
     "guarded by place": finds("token, place.start", "place, place.start"),
     "mismatch penalised": finds("50 * np.eye(V)", "-60 * (1 - np.eye(V))"),
@@ -118,7 +118,7 @@ RIGHT["13.2"] = {
     "by a rotation": finds("50 * np.eye(V)", "60 * rotation(V, 1) @ rotation(V, 1).T"),
     "one array of two": lambda V, P: np.array(induction_head(V, P)),
 }
-WRONG["13.2"] = {
+WRONG["14.2"] = {
     "token against token": (finds("token, before]", "token, token]"), "says it again"),
     "transposed": (
         finds("token, before]", "before, token]", "-100", "0"),
@@ -152,11 +152,11 @@ WRONG["13.2"] = {
         finds("-100", "-100\n    qk[place, place] = -500 * np.eye(P)"),
         "in a doubled letter",
     ),
-    "one back": (previous("token, before]", "token, _after]"), "that is the head of 13.1"),
+    "one back": (previous("token, before]", "token, _after]"), "that is the head of 14.1"),
 }
-INPUT_KINDS["13.2"] = {"induction_head": {"six letters or more": lambda V, P: V >= 6 and P >= 14}}
+INPUT_KINDS["14.2"] = {"induction_head": {"six letters or more": lambda V, P: V >= 6 and P >= 14}}
 
-# 13.3
+# 14.3
 
 s = sp.Symbol("s", real=True)
 n_0, n_1, f_0, f_1 = sp.symbols("n_0 n_1 f_0 f_1", positive=True)
@@ -193,7 +193,7 @@ def bisected(n, m, e):
     return high
 
 
-RIGHT["13.3"] = {
+RIGHT["14.3"] = {
     "split, then alpha": share(SPLIT, MIXTURE),
     "expanded": share(SPLIT, MIXTURE, alpha * f_1 / n_1 + f_0 / n_0 - alpha * f_0 / n_0),
     "factors first": share(FACTORS, MIXTURE),
@@ -203,8 +203,7 @@ RIGHT["13.3"] = {
     "log1p": lambda n, m, e: math.log(n / m - 1) + math.log1p(-e) - math.log(e),
     "bisection": bisected,
 }
-WRONG["13.3"] = {
-    "at once": (share(MIXTURE), "`share`"),
+WRONG["14.3"] = {
     "exchanged": (
         share(SPLIT, (1 - alpha) * f_1 / n_1 + alpha * f_0 / n_0),
         "step 2 of `share` does not follow",
@@ -217,6 +216,10 @@ WRONG["13.3"] = {
     "as if once": (logs("(n - m) / m", "n - 1"), "for a single match"),
     "matches left out": (logs("(n - m) / m", "n - m"), "the number of matches is left out"),
     "n for n - m": (logs("(n - m)", "n"), "n - num_matches other keys"),
+    "never below zero": (
+        lambda n, m, e: max(0.0, two_logs(n, m, e)),
+        "the score is cut off at 0",
+    ),
     "epsilon turned round": (logs("(1 - e) / e", "e / (1 - e)"), "leaves epsilon to"),
     "m upside down": (logs("/ m)", "* m)"), "a smaller score, not"),
     "base 2": (logs("math.log", "math.log2"), "base 2"),
@@ -230,17 +233,18 @@ WRONG["13.3"] = {
     "upside down": (logs("(n - m) / m", "m / (n - m)"), "is upside down"),
     "rounded": (lambda n, m, e: round(two_logs(n, m, e), 2), "that is rounded"),
 }
-INPUT_KINDS["13.3"] = {
+INPUT_KINDS["14.3"] = {
     "sharpness": {
         "one match": lambda n, m, e: m == 1,
         "several matches": lambda n, m, e: m > 3,
         "very many keys": lambda n, m, e: n >= 1e9,
         "a tiny epsilon": lambda n, m, e: e < 1e-8,
         "a large epsilon": lambda n, m, e: e >= 0.3,
+        "a score below zero": lambda n, m, e: two_logs(n, m, e) < 0,
     }
 }
 
-# 13.5
+# 14.5
 
 
 def by_diagonal(weights):
@@ -303,14 +307,14 @@ def mask_with(*edits):
     return by_diagonal, edited(by_mask, *edits)
 
 
-RIGHT["13.5"] = {
+RIGHT["14.5"] = {
     "diagonal, mask": (by_diagonal, by_mask),
     "indices, loop": (by_index, induction_by_loop),
     "loop, list": (by_loop, induction_by_list),
     "trace, shift": (lambda w: np.trace(w, -1, 1, 2) / (w.shape[-1] - 1), by_shift),
     "torch": (lambda w: torch.as_tensor(w).diagonal(-1, 1, 2).mean(-1), by_mask),
 }
-WRONG["13.5"] = {
+WRONG["14.5"] = {
     "from place 0": (diagonal_with("mean(-1)", "sum(-1) / len(weights[0])"), "no row of the mean"),
     "itself": (diagonal_with("-1, 1, 2", "0, 1, 2"), "on itself"),
     "transposed": (diagonal_with("-1, 1, 2", "1, 1, 2"), "are queries: previous"),
@@ -366,7 +370,7 @@ WRONG["13.5"] = {
     ),
     "all rows but the first": (mask_with("[:, rows]", "[:, 1:]"), "all rows but the first"),
 }
-INPUT_KINDS["13.5"] = {
+INPUT_KINDS["14.5"] = {
     "previous_token_score": {
         "two tokens": lambda w: w.shape[-1] == 2,
         "twenty tokens": lambda w: w.shape[-1] == 20,
@@ -379,7 +383,7 @@ INPUT_KINDS["13.5"] = {
     },
 }
 
-# 13.6
+# 14.6
 
 
 def ov(E, W_v, W_o, U):
@@ -435,7 +439,7 @@ def copies(*edits):
     return ov, matching, edited(copying, *edits)
 
 
-RIGHT["13.6"] = {
+RIGHT["14.6"] = {
     "products": (ov, matching, copying),
     "einsum": (ov_einsum, matching_by_qk, copying_by_trace),
     "by rows": (ov_by_rows, matching_by_lists, copying_by_torch),
@@ -445,7 +449,11 @@ RIGHT["13.6"] = {
         edited(copying, "eigvals(C)", "eigvals(C.T)"),
     ),
 }
-WRONG["13.6"] = {
+WRONG["14.6"] = {
+    "one of two": (
+        (ov, None, copying),
+        "matching_circuit is still empty",
+    ),
     "OV transposed": (ov_with("E @ W_v @ W_o @ U", "(E @ W_v @ W_o @ U).T"), "attended to"),
     "E missing": (ov_with("E @ ", ""), "E is missing"),
     "U missing": (ov_with(" @ U", ""), "U is missing"),
@@ -503,7 +511,7 @@ WRONG["13.6"] = {
         "the mean over eigenvalues",
     ),
 }
-INPUT_KINDS["13.6"] = {
+INPUT_KINDS["14.6"] = {
     "ov_circuit": {
         "heads as wide as the stream": lambda E, W_v, W_o, U: W_v.shape[0] == W_v.shape[1],
         "narrow heads": lambda E, W_v, W_o, U: W_v.shape[0] > 2 * W_v.shape[1],
@@ -516,7 +524,7 @@ INPUT_KINDS["13.6"] = {
     },
 }
 
-# 13.7
+# 14.7
 
 
 def three_streams(x, written, instead, weights, path):
@@ -565,13 +573,13 @@ def with_torch(x, written, instead, weights, path):
 
 uncut = patched("name == path", "False")
 
-RIGHT["13.7"] = {
+RIGHT["14.7"] = {
     "three streams": three_streams,
     "linear in the products": linear_in_products,
     "row by row": row_by_row,
     "torch": with_torch,
 }
-WRONG["13.7"] = {
+WRONG["14.7"] = {
     "all paths": (patched("name == path", "True"), "all three inputs are cut"),
     "no path": (uncut, "nothing is cut"),
     "zero instead": (patched(" + instead", ""), "zero stands in place"),
@@ -591,7 +599,7 @@ WRONG["13.7"] = {
             "other = x - written + instead",
             "other, x = x, x.copy()\n    other += instead - written",
         ),
-        "changed in place",
+        "changes its argument x in place",
     ),
     "k whatever is asked": (patched("== path", '== "k"'), "k is cut whatever `path` says"),
     "k and v exchanged": (
@@ -602,12 +610,12 @@ WRONG["13.7"] = {
     "softmax over queries": (patched("inf))", "inf), 0)"), "so that columns sum to one"),
     "a difference": (lambda *x: three_streams(*x) - uncut(*x), "by how much the cut changes"),
 }
-INPUT_KINDS["13.7"] = {
+INPUT_KINDS["14.7"] = {
     "patched": {
-        "q": lambda given: given[-1] == "q",
-        "k": lambda given: given[-1] == "k",
-        "v": lambda given: given[-1] == "v",
-        "one token": lambda given: len(given[0]) == 1,
-        "heads as wide as the stream": lambda given: given[3][0].shape == given[3][3].shape,
+        "q": lambda *given: given[-1] == "q",
+        "k": lambda *given: given[-1] == "k",
+        "v": lambda *given: given[-1] == "v",
+        "one token": lambda *given: len(given[0]) == 1,
+        "heads as wide as the stream": lambda *given: given[3][0].shape == given[3][3].shape,
     }
 }

@@ -93,7 +93,7 @@ RIGHT["3.1"] = {
 }
 WRONG["3.1"] = {
     "no scale (000-2)": (both(1), "52% of the weight is left on other keys at n = 8"),
-    "long enough for twenty keys": (both(8), "left on other keys at n = 100, multiply"),
+    "long enough for twenty keys": (both(8), "left on other keys at n = 100, a = "),
     "the first two, always": (
         lambda means, a, b: 20 * (means[0] + means[1]),
         "other keys score higher than both of them: 100% of the weight",
@@ -106,7 +106,7 @@ WRONG["3.1"] = {
     "the mean of all": (lambda means, a, b: 20 * means.mean(0), "every key scores the same"),
     "product": (
         lambda means, a, b: 99 * means[a] * means[b],
-        "at n = 8; the scores of a and b are 0.333",
+        "the scores of a and b are 0.333",
     ),
     "three": (three_keys, "ties with them"),
     "two queries": (lambda means, a, b: (20 * means[a], 20 * means[b]), "keys is (2, 12)"),
@@ -148,6 +148,10 @@ WRONG["3.3"] = {
         "weight_cdf(0.6, 1000, 50): your code stopped with OverflowError",
     ),
     "always a half": (lambda w, t, n: 0.5, "is 0.5, the measured"),
+    "a hundred keys at most": (
+        lambda w, t, n: weight_cdf(w, t, min(n, 100)),
+        "the measured chance",
+    ),
 }
 INPUT_KINDS["3.3"] = {
     "weight_cdf": {
@@ -158,6 +162,7 @@ INPUT_KINDS["3.3"] = {
         "exp(t) overflows": lambda w, t, n: t > 710,
         "no other keys": lambda w, t, n: n == 2,
         "many keys": lambda w, t, n: n >= 1000,
+        "many keys that outweigh k_b": lambda w, t, n: n >= 400 and math.exp(t) < n,
     },
 }
 

@@ -1,4 +1,4 @@
-"""Right and wrong answers to 11.1-11.7, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 12.1-12.7, each wrong one with a fragment of the message it must get."""
 
 import math
 from functools import partial
@@ -16,7 +16,7 @@ RIGHT = {}
 WRONG = {}
 INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
-# 11.1
+# 12.1
 
 
 def random_orders(T):
@@ -56,7 +56,7 @@ def reads_closure(layer, x):
     return not names & {"mask", "positions", "mixture", "order"}
 
 
-RIGHT["11.1"] = {
+RIGHT["12.1"] = {
     "random permutations": is_equivariant,
     "swaps of neighbours": tries("neighbour_swaps(T)"),
     "a swap and a roll": tries("[neighbour_swaps(T)[0], np.roll(np.arange(T), 1)]"),
@@ -69,7 +69,7 @@ RIGHT["11.1"] = {
         "neighbour_swaps(T)", "T, y", "x = np.random.default_rng(5).normal(size=x.shape)\n    T, y"
     ),
 }
-WRONG["11.1"] = {
+WRONG["12.1"] = {
     "equal to the last bit": (tester("close", "np.array_equal"), "agree up to rounding"),
     "reversal only": (tries("[range(T)[::-1]]"), "ring commutes with the permutations you tried"),
     "rolls only": (tries("[np.roll(np.arange(T), k) for k in range(T)]"), "ring commutes with"),
@@ -96,7 +96,7 @@ WRONG["11.1"] = {
     "always": (lambda layer, x: True, "yes every time: for"),
     "never": (lambda layer, x: False, "no every time"),
 }
-INPUT_KINDS["11.1"] = {
+INPUT_KINDS["12.1"] = {
     "is_equivariant": {
         "four tokens": lambda x, inputs, outputs: len(x) == 4,
         "five tokens": lambda x, inputs, outputs: len(x) == 5,
@@ -105,7 +105,7 @@ INPUT_KINDS["11.1"] = {
     },
 }
 
-# 11.2
+# 12.2
 
 PAIRS = {
     "unmasked": ((0, 1, 2), (2, 1, 0)),
@@ -119,13 +119,13 @@ def pairs(**changed):
     return PAIRS | {name.replace("_", " "): pair for name, pair in changed.items()}
 
 
-RIGHT["11.2"] = {
+RIGHT["12.2"] = {
     "doubled": pairs(unmasked=((0, 1), (0, 1, 0, 1))),
     "proportions": pairs(one_layer=((0, 1), (0, 0, 1, 1))),
     "other constants": pairs(any_depth=((5, 5), (5, 5, 5, 5, 5))),
     "lists and arrays": pairs(unmasked=[[4, 4, 2], np.array([4, 2, 4])]),
 }
-WRONG["11.2"] = {
+WRONG["12.2"] = {
     "twice the same": (pairs(unmasked=((0, 1), (0, 1))), "same sequence twice"),
     "another token": (pairs(unmasked=((0, 1, 2), (0, 1, 3))), "is not in the other"),
     "other counts": (pairs(unmasked=((0, 1, 1), (0, 0, 1))), "proportions differ: token 0"),
@@ -150,7 +150,7 @@ WRONG["11.2"] = {
     "a list": ([1, 2], "a dictionary is expected"),
 }
 
-# 11.3
+# 12.3
 
 
 def thetas(d, base):
@@ -178,7 +178,7 @@ def single(positions, d, base):
     return np.concatenate([np.cos(a), np.sin(a)], -1)
 
 
-RIGHT["11.3"] = {
+RIGHT["12.3"] = {
     "by turns": interleaved,
     "in halves": halves,
     "cosine first, float32": single,
@@ -187,7 +187,7 @@ RIGHT["11.3"] = {
     "from one": sinusoid("[:, None]", "[:, None] + 1"),
     "another ladder": other_ladder,
 }
-WRONG["11.3"] = {
+WRONG["12.3"] = {
     "exponent doubled": (rates_of("thetas(d, base) ** 2"), "exponent is doubled"),
     "cosine with its own exponent": (
         sinusoid("cos(p * rates)", "cos(p * rates * base ** (-1 / d))"),
@@ -213,7 +213,7 @@ WRONG["11.3"] = {
     "base ignored": (rates_of("thetas(d, 10_000.0)"), "use the base that is given"),
     "transposed": (sinusoid("-1)", "-1).T"), "the shape is"),
 }
-INPUT_KINDS["11.3"] = {
+INPUT_KINDS["12.3"] = {
     "sinusoid": {
         "one pair": lambda positions, d, base: d == 2,
         "another base": lambda positions, d, base: base != 10_000,
@@ -221,7 +221,7 @@ INPUT_KINDS["11.3"] = {
     },
 }
 
-# 11.4
+# 12.4
 
 
 def blocks(k, d, base=10_000.0):
@@ -249,7 +249,7 @@ def half_blocks(k, d):
     return blocks(k, d)[np.ix_(order, order)]
 
 
-RIGHT["11.4"] = {
+RIGHT["12.4"] = {
     "blocks": blocks,
     "least squares": least_squares,
     "inverse on d positions": edited(
@@ -261,7 +261,7 @@ RIGHT["11.4"] = {
     ),
     "Kronecker": kronecker,
 }
-WRONG["11.4"] = {
+WRONG["12.4"] = {
     "transposed": (lambda k, d: blocks(k, d).T, "it moves back"),
     "half-split": (half_blocks, "the other layout"),
     "k ignored": (lambda k, d: blocks(1, d), "this shifts by one"),
@@ -272,7 +272,7 @@ WRONG["11.4"] = {
     "minus lost": (edited(blocks, "-s", "s"), "a rotation needs its minus"),
     "a vector": (lambda k, d: interleaved([k], d, 10_000.0)[0], "not a map"),
 }
-INPUT_KINDS["11.4"] = {
+INPUT_KINDS["12.4"] = {
     "shift_matrix": {
         "backwards": lambda j, d: j < 0,
         "by nothing": lambda j, d: j == 0,
@@ -281,7 +281,7 @@ INPUT_KINDS["11.4"] = {
     },
 }
 
-# 11.5, the chain
+# 12.5, the chain
 
 names = "q_1 q_2 k_1 k_2 theta p_q p_k delta"
 q1, q2, k1, k2, theta, m, n, delta = sp.symbols(names, real=True)
@@ -310,7 +310,7 @@ def chain(*steps):
 substituted = (given.subs(m, n + delta), "m = n + delta")
 apart = (sp.expand(given), "multiply out")
 
-# 11.5, the function
+# 12.5, the function
 
 
 def rotate_pairs(x, positions, base):
@@ -380,7 +380,7 @@ def heads_for_time(x, positions, base):
 rotated = partial(edited, with_twos)
 angles_by = partial(rotated, "thetas(d, base)")
 
-RIGHT["11.5"] = {
+RIGHT["12.5"] = {
     "addition theorems": chain(collected, added, end),
     "all terms first": chain(apart, collected, added, end),
     "n for m": chain((given.subs(n, m - delta), ""), end),
@@ -396,7 +396,7 @@ RIGHT["11.5"] = {
     "pairs reversed": lambda x, p, b: rotate_pairs(x[..., ::-1].copy(), p, b)[..., ::-1],
     "float32": single_rotation,
 }
-WRONG["11.5"] = {
+WRONG["12.5"] = {
     "chain: sign of the sine": (
         chain(collected, (inner * sp.cos(far) - cross * sp.sin(far), ""), end),
         "step 2 of `score`",
@@ -426,7 +426,6 @@ WRONG["11.5"] = {
         "step 2 of `score` does not follow",
     ),
     "chain: n is left": (chain(collected, added), "still contains"),
-    "chain: jumps": (chain(end), "show at least one line between"),
     "mixed pairings": (
         edited(with_halves, "np.concatenate([a, a], -1)", "np.repeat(a, 2, -1)"),
         "turned by different angles",
@@ -449,7 +448,7 @@ WRONG["11.5"] = {
     "heads for time": (heads_for_time, "along the last axis but one"),
     "columns": (lambda x, p, b: x[..., 0], "the shape of"),
 }
-INPUT_KINDS["11.5"] = {
+INPUT_KINDS["12.5"] = {
     "rotate": {
         "one pair": lambda x, positions, base: x.shape[-1] == 2,
         "another base": lambda x, positions, base: base == 100,
@@ -458,7 +457,7 @@ INPUT_KINDS["11.5"] = {
     },
 }
 
-# 11.6
+# 12.6
 
 
 def look_back(r, rotate, d):
@@ -469,7 +468,7 @@ def look_back(r, rotate, d):
 back = partial(edited, look_back)
 queries = partial(back, "40 * rotate(k, -r)")
 
-RIGHT["11.6"] = {
+RIGHT["12.6"] = {
     "turned query": back("40", "30"),
     "just enough": back("40", "21"),
     "turned key": back("40 * rotate(k, -r), k", "30 * k, rotate(k, r)"),
@@ -477,7 +476,7 @@ RIGHT["11.6"] = {
     "four coordinates": back("ones(d)", "float64(np.arange(d) % (d // 2) < 2)", "40", "4e4"),
     "both turned": back("-r), k", "5 - r), rotate(k, 5)"),
 }
-WRONG["11.6"] = {
+WRONG["12.6"] = {
     "one coordinate": (
         back("ones(d)", "eye(d)[0]", "40", "4e4"),
         "only coordinates that turn slowly are used",
@@ -495,7 +494,7 @@ WRONG["11.6"] = {
     "one vector": (queries("k", "k, k", "k"), "a query and a key"),
     "shapes": (queries("np.ones((d, d))"), "the shape of the query"),
 }
-INPUT_KINDS["11.6"] = {
+INPUT_KINDS["12.6"] = {
     "look_back": {
         "the token itself": lambda r, d, pairs, base: r == 0,
         "far back": lambda r, d, pairs, base: r > 7,
@@ -506,7 +505,7 @@ INPUT_KINDS["11.6"] = {
     },
 }
 
-# 11.7
+# 12.7
 
 
 def exponents(d):
@@ -533,7 +532,7 @@ def new_base_is(other):
     return slowed, edited(ntk_aware, "new_base(d, base, factor)", other)
 
 
-RIGHT["11.7"] = {
+RIGHT["12.7"] = {
     "powers": (slowed, ntk_aware),
     "through rates at position 1": new_base_is("(base * factor ** (d / (d - 2)))"),
     "a geometric ladder": (slowed, lambda d, b, s: np.geomspace(1, b ** (2 / d - 1) / s, d // 2)),
@@ -542,7 +541,8 @@ RIGHT["11.7"] = {
         lambda d, b, s: [math.exp(-e * math.log(new_base(d, b, s))) for e in exponents(d)],
     ),
 }
-WRONG["11.7"] = {
+WRONG["12.7"] = {
+    "one of two": ((slowed, None), "ntk_aware is still empty"),
     "faster": (slowing("/ factor", "* factor"), "every pair turns faster, not slower"),
     "interpolation of nothing": (slowing(" / factor", ""), "interpolated(32, 10000, 4)"),
     "the two changed places": ((ntk_aware, slowed), "what the other function should return"),
@@ -551,10 +551,10 @@ WRONG["11.7"] = {
     "a smaller base": (new_base_is("(base / factor ** (d / (d - 2)))"), "the base became smaller"),
     "to the power of d / 2": (new_base_is("(base * factor ** (d / 2))"), "far too large"),
     "the base as it was": (new_base_is("base"), "ntk_aware(32, 10000, 4)"),
-    "interpolation twice": ((slowed, slowed), "of ntk_aware(32, 10000, 4) are"),
+    "interpolation twice": ((slowed, slowed), "of ntk_aware(32, 10000, 4) is"),
     "a frequency for each feature": (slowing("(d)", "(d).repeat(2)"), "the shape of"),
 }
-INPUT_KINDS["11.7"] = {
+INPUT_KINDS["12.7"] = {
     name: {
         "a factor of one": lambda d, base, factor: factor == 1,
         "two pairs": lambda d, base, factor: d == 4,

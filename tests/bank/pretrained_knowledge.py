@@ -225,6 +225,20 @@ def exact(right, n):
     return grid[held].min(), grid[held].max()
 
 
+def rule_of_three(right, n):
+    """Share plus or minus two standard errors, and 3 / n where all or none are right."""
+    low, high = standard_errors(right, n)
+    if right == 0:
+        return 0.0, 3 / n
+    return (1 - 3 / n, 1.0) if right == n else (max(0, low), min(1, high))
+
+
+def corrected(right, n):
+    share = right / n
+    far = 1.96 * np.sqrt(share * (1 - share) / n) + 0.5 / n
+    return max(0, share - far), min(1, share + far)
+
+
 def likelihood(right, n):
     """Every chance whose log-likelihood is within 1.92 of the best, on a fine grid."""
     grid = np.linspace(1e-6, 1 - 1e-6, 4001)
@@ -305,6 +319,16 @@ WRONG["8.2"] = {
     ),
     "capitals ignored": (right_if("a.lower() == t.lower()"), "capitals are ignored"),
     "one standard error": (score_with("1.96", "1.0"), "contains the true share in 68"),
+    "spaces ignored": (right_if("a.strip() == t.strip()"), "spaces around an answer are ignored"),
+    "the rule of three at the ends": (
+        (finetuning_pair, interval(rule_of_three)),
+        "of whom 3 to 8 are expected",
+    ),
+    "a continuity correction instead": (
+        (finetuning_pair, interval(corrected)),
+        "of whom 1 to 4 are expected",
+    ),
+    "no score": ((finetuning_pair, None), "score is still empty"),
     "an interval of 99%": (score_with("1.96", "2.576"), "contains the true share in 9"),
 }
 

@@ -46,6 +46,7 @@ WRONG["0.1"] = {
         lambda values: sum(set(values)) / len(set(values)),
         "for 8 numbers, the first of them [4, 1, -3, 3, -3] it gave 1, and their mean is 0.875",
     ),
+    "the first hundred": (lambda values: np.mean(values[:100]), " numbers, the first of them "),
     "without signs": (lambda values: sum(map(abs, values)) / len(values), "signs are lost"),
 }
 INPUT_KINDS["0.1"] = {
@@ -54,7 +55,7 @@ INPUT_KINDS["0.1"] = {
         "one number": lambda values: len(values) == 1,
         "two numbers": lambda values: len(values) == 2,
         "an odd number of numbers": lambda values: len(values) > 2 and len(values) % 2,
-        "many numbers": lambda values: len(values) >= 40,
+        "many numbers": lambda values: len(values) >= 200,
         "whole numbers": lambda values: all(isinstance(value, int) for value in values),
         "a number that comes twice": lambda values: len(set(values)) < len(values),
         "negative numbers alone": lambda values: max(values) < 0,

@@ -85,6 +85,24 @@ class WithAllColumns(Synthesizer):
         return self.finish(glue(self.attention_dropout(weights) @ values))
 
 
+class WithKeptWeights(Synthesizer):
+    """The weights of the first call of a length, averaged over the batch, are used ever after."""
+
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.kept = {}
+
+    def forward(self, x):
+        T = x.shape[1]
+        hidden = cut(self.A(x).relu(), self.num_heads)
+        scores = hidden @ self.B[..., :T] + self.b2[:T]
+        look = torch.ones(T, T, dtype=torch.bool).tril()
+        weights = scores.masked_fill(~look, -INF).softmax(-1)
+        weights = self.kept.setdefault(x.shape, weights)
+        values = cut(self.value(x), self.num_heads)
+        return self.finish(glue(self.attention_dropout(weights) @ values))
+
+
 def changed_first(T, D, t):
     x = np.random.default_rng(1).normal(size=(T, D))
     other = x.copy()
@@ -139,6 +157,13 @@ RIGHT["7.1"] = {
     "all columns, hidden beyond the sequence": (WithAllColumns,),
 }
 WRONG["7.1"] = {
+    "weights kept by shape": (WithKeptWeights, "weights or a mask of an earlier call again"),
+    "a mask for 8 tokens": (
+        layer_with(
+            "torch.ones(T, T, dtype=torch.bool)", "torch.ones(8, 8, dtype=torch.bool)[:T, :T]"
+        ),
+        "the mask has a fixed length",
+    ),
     "no ReLU": (layer_with(".relu()", ""), "the ReLU is missing"),
     "ReLU on the scores": (
         layer_with(".relu()", "", "weights = scores", "weights = scores.relu()"),

@@ -219,7 +219,62 @@ class WithBuffer(weights_with("(scores + self.future[: len(look), : len(look)]).
 
     def __init__(self, D, num_heads, **options):
         super().__init__(D, num_heads, **options)
-        self.register_buffer("future", torch.full((32, 32), -INF).triu(1))
+        self.register_buffer("future", torch.full((1024, 1024), -INF).triu(1))
+
+
+class WithCut(Layer):
+    """The mask of the first call, made larger when a longer input comes."""
+
+    look = None
+
+    def forward(self, x):
+        T = x.shape[1]
+        if self.look is None or len(self.look) < T:
+            self.look = torch.ones(T, T, dtype=torch.bool).tril()
+        q, k, v = self.split(x)
+        scores = (q @ swap(k) / root(q)).masked_fill(~self.look[:T, :T], -INF)
+        return self.finish(glue(self.attention_dropout(scores.softmax(-1)) @ v))
+
+
+class WithFirstMask(Layer):
+    """The mask is made at the first call, for its length alone."""
+
+    look = None
+
+    def forward(self, x):
+        if self.look is None:
+            self.look = torch.ones(x.shape[1], x.shape[1], dtype=torch.bool).tril()
+        q, k, v = self.split(x)
+        scores = (q @ swap(k) / root(q)).masked_fill(~self.look, -INF)
+        return self.finish(glue(self.attention_dropout(scores.softmax(-1)) @ v))
+
+
+class WithFirstKeys(Layer):
+    """The keys of the first call of a shape are used ever after."""
+
+    def __init__(self, D, num_heads, **options):
+        super().__init__(D, num_heads, **options)
+        self.kept = {}
+
+    def project(self, x):
+        query, key, value = super().project(x)
+        return query, self.kept.setdefault(x.shape, key), value
+
+
+class WithCache(Layer):
+    """The keys and values of earlier calls stay in front, as in a decoder."""
+
+    past = None
+
+    def forward(self, x):
+        q, k, v = self.split(x)
+        if self.past is not None and len(self.past[0]) == len(x):
+            k, v = (torch.cat(pair, 2) for pair in zip(self.past, (k, v), strict=True))
+        self.past = k, v
+        T, S = q.shape[2], k.shape[2]
+        look = torch.ones(T, S, dtype=torch.bool).tril(S - T)
+        scores = (q @ swap(k) / root(q)).masked_fill(~look, -INF)
+        return self.finish(glue(self.attention_dropout(scores.softmax(-1)) @ v))
 
 
 class WithTimeFirst(nn.Module):
@@ -435,6 +490,10 @@ RIGHT["6.3"] = {
     "a logarithm of sums, keyword by keyword": (logsumexp_attend,),
 }
 WRONG["6.3"] = {
+    "rows without a key looked for in all heads": (
+        attend_with(".nan_to_num(0.0)", ".masked_fill(~mask.any(1, keepdim=True), 0)"),
+        "comes out as nan; it should be zero",
+    ),
     "columns (004-8)": (attend_with("softmax(-1)", "softmax(-2)"), "runs over the queries"),
     "batch": (attend_with("softmax(-1)", "softmax(0)"), "runs over the batch"),
     "no scale": (attend_with(" / root(q)", ""), "are not divided by sqrt(d)"),
@@ -585,6 +644,8 @@ WRONG["6.5"] = {
     "merge interleaves": ((cut, interleave), "are interleaved"),
     "merge reversed": ((cut, glue_reversed), "the last comes first"),
     "merge averages": ((cut, lambda x: x.mean(1)), "averaged, where they stand side by side"),
+    "no merge": ((cut, None), "merge_heads is still empty"),
+    "no split": ((None, glue), "split_heads is still empty"),
     "merge sums": ((cut, lambda x: x.sum(1)), "summed, where they stand side by side"),
     "a list of heads": ((lambda x, h: x.chunk(h, -1), glue), "tensors, where 1 is expected"),
     "view of swapped memory": (
@@ -610,8 +671,19 @@ RIGHT["6.6"] = {
         layer_with("softmax(-1)", "softmax(-1, dtype=torch.float32).type_as(scores)"),
     ),
     "torch's own module, time first, without weights": (WithTimeFirst,),
+    "a mask that grows with the longest input": (WithCut,),
 }
 WRONG["6.6"] = {
+    "the mask of the first call": (WithFirstMask, "the mask has a fixed length"),
+    "a mask of 8 tokens, cut to length": (
+        edited(WithBuffer, "(1024, 1024)", "(8, 8)"),
+        "stopped with RuntimeError",
+    ),
+    "keys of the first call of a shape": (WithFirstKeys, "of an earlier call again"),
+    "a cache of earlier calls": (
+        WithCache,
+        "keys, weights or a mask of an earlier call again; the",
+    ),
     "softmax over queries (004-8)": (
         layer_with("softmax(-1)", "softmax(-2)"),
         "columns sum to one",
@@ -623,7 +695,7 @@ WRONG["6.6"] = {
     "mask after softmax": (weights_with("scores.softmax(-1) * look"), "comes after the softmax"),
     "polarity": (
         layer_with("~look", "look", "softmax(-1)", "softmax(-1).nan_to_num(0)"),
-        "wrong way round (True means may look): it is off",
+        "and may look in this course and in scaled_dot_product_attention: it is off",
     ),
     "transposed mask": (layer_with("~look", "~look.mT"), "mask is transposed"),
     "strict mask": (
@@ -670,7 +742,7 @@ WRONG["6.6"] = {
     ),
     "the kernel's mask in torch's module (004-14)": (
         edited(WithTorchModule, "triu(1)", "tril()"),
-        "wrong way round (True means may look): the result contains nan",
+        "wrong way round: True means hidden in nn.MultiheadAttention",
     ),
     "torch's module, batch_first forgotten (004-14)": (
         edited(WithTorchModule, ", batch_first=True", "", "x.shape[1]", "len(x)"),
@@ -777,9 +849,9 @@ INPUT_KINDS["6.6"] = {
 
 RIGHT["6.7"] = {
     "factored": (num_parameters, lambda T, D, H: 4 * T * D * (2 * D + T)),
-    "multiply-adds": (
-        lambda D, H: 4 * D**2 + 4 * D,
-        lambda T, D, H: 4 * T * D * D + 2 * T * T * D,
+    "sums over the products": (
+        lambda D, H: sum([D * D, D] * 4),
+        lambda T, D, H: 2 * (4 * T * D * D + 2 * H * T * T * (D // H)),
     ),
     "counted by torch": (
         lambda D, H: sum(p.numel() for p in nn.MultiheadAttention(D, H).parameters()),
@@ -811,6 +883,11 @@ WRONG["6.7"] = {
         flops_with("8 * T * D * D + 4 * T * T", "8 * T * T * D + 4 * T * D"),
         "0.7451 of what",
     ),
+    "multiply-adds": (
+        (num_parameters, lambda T, D, H: 4 * T * D * D + 2 * T * T * D),
+        "are two operations, and you count one",
+    ),
+    "only parameters": ((num_parameters, None), "num_flops is still empty"),
     "something else": ((num_parameters, lambda T, D, H: T * D), "0.0004085 of what"),
 }
 INPUT_KINDS["6.7"] = {

@@ -1,261 +1,23 @@
-"""Right and wrong answers to 9.1, 9.2 and 9.4, each wrong one with a fragment of the message it must get."""
+"""Right and wrong answers to 10.1 and 10.3, each wrong one with a fragment of the message it must get."""
 
+import heapq
 from functools import partial
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import nn
 
+from attn_course.translation.decoding import beam
 from attn_course.translation.vocabulary import BOS, EOS, PAD
-from attn_utils.layers import DotAttention, MeanAttention, NoAttention
 from bank import edited
 
 INF = torch.inf
-# Helpers such as search("a", "b") are edits: the right answer above them, with b in place of a.
+
+# Helpers such as counts("a") are edits: the right answer above them, with a in place of something else.
 RIGHT = {}
 WRONG = {}
 INPUT_KINDS = {}  # what the judges must draw: {question: {answer: {name: is a call one of these?}}}
 
-# 9.1
-
-
-def slot(forward):
-    """A slot class with this function as its forward."""
-
-    class Slot(nn.Module):
-        def __init__(self, width):
-            super().__init__()
-
-        def forward(self, queries, memory, mask):
-            return forward(queries, memory, mask)
-
-    return Slot
-
-
-def nothing(queries, memory, mask):
-    B, T, D = queries.shape
-    context = queries.new_zeros(B, T, D)
-    return context, queries.new_zeros(B, T, mask.shape[1])
-
-
-def mean(queries, memory, mask):
-    weights = mask / mask.sum(1, keepdim=True)
-    weights = weights[:, None].expand(-1, queries.shape[1], -1)
-    return weights @ memory, weights
-
-
-def dot(queries, memory, mask):
-    scores = queries @ memory.mT / queries.shape[-1] ** 0.5
-    weights = scores.masked_fill(~mask[:, None], -INF).softmax(-1)
-    return weights @ memory, weights
-
-
-def gathered_mean(queries, memory, mask):
-    rows = [m[look].mean(0) for m, look in zip(memory, mask, strict=True)]
-    context = torch.stack(rows)[:, None].expand_as(queries)
-    weights = torch.stack([look / look.sum() for look in mask])
-    return context, weights[:, None].repeat(1, queries.shape[1], 1)
-
-
-def summed_mean(queries, memory, mask):
-    count = mask.sum(1, keepdim=True)
-    context = torch.where(mask[..., None], memory, 0.0).sum(1) / count
-    weights = torch.where(mask, 1 / count, 0.0)[:, None].expand(-1, queries.shape[1], -1)
-    return context[:, None].expand_as(queries), weights
-
-
-def fused(queries, memory, mask):
-    eye = torch.eye(memory.shape[1], device=memory.device).expand(len(memory), -1, -1)
-    look = {"attn_mask": mask[:, None]}
-    weights = F.scaled_dot_product_attention(queries, memory, eye, **look)
-    return F.scaled_dot_product_attention(queries, memory, memory, **look), weights
-
-
-def loop(queries, memory, mask):
-    contexts, weights = [], []
-    for q, m, look in zip(queries, memory, mask, strict=True):
-        w = q.new_zeros(len(q), len(m))
-        w[:, look] = (q @ m[look].T / q.shape[-1] ** 0.5).softmax(-1)
-        contexts.append(w @ m)
-        weights.append(w)
-    return torch.stack(contexts), torch.stack(weights)
-
-
-class ScaledByABuffer(nn.Module):
-    def __init__(self, width):
-        super().__init__()
-        self.register_buffer("scale", torch.tensor(width**-0.5))
-
-    def forward(self, queries, memory, mask):
-        scores = (queries @ memory.mT * self.scale).masked_fill(~mask[:, None], -INF)
-        return scores.softmax(-1) @ memory, scores.softmax(-1)
-
-
-class Projected(nn.Module):
-    """As in a transformer: queries and memory go through projections first."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.query = nn.Linear(width, width)
-        self.key = nn.Linear(width, width)
-
-    def forward(self, queries, memory, mask):
-        _, weights = dot(self.query(queries), self.key(memory), mask)
-        return weights @ memory, weights
-
-
-def none_with(*edits):
-    return slot(edited(nothing, *edits)), MeanAttention, DotAttention
-
-
-def mean_with(*edits):
-    return NoAttention, slot(edited(mean, *edits)), DotAttention
-
-
-def dot_with(*edits):
-    return NoAttention, MeanAttention, slot(edited(dot, *edits))
-
-
-means = partial(mean_with, "mask / mask.sum(1, keepdim=True)")
-dot_softmax = partial(dot_with, "softmax(-1)")
-
-RIGHT["9.1"] = {
-    "the course's own": (NoAttention, MeanAttention, DotAttention),
-    "softmax of equal scores": (
-        slot(nothing),
-        slot(edited(dot, "queries @ memory.mT", "torch.zeros_like(queries @ memory.mT)")),
-        slot(loop),
-    ),
-    "boolean indexing, fused kernel": (
-        slot(lambda queries, memory, mask: (0 * queries, 0 * (queries @ memory.mT))),
-        slot(gathered_mean),
-        slot(fused),
-    ),
-    "-1e9": dot_with("-INF", "-1e9"),
-    "sums, and what is hidden below all others": (
-        slot(nothing),
-        slot(summed_mean),
-        slot(edited(dot, "-INF", "torch.finfo(queries.dtype).min")),
-    ),
-    "a buffer": (NoAttention, MeanAttention, ScaledByABuffer),
-    "mask as numbers": mean_with("mask / mask", "mask.float() / mask.float()"),
-}
-WRONG["9.1"] = {
-    "last place of the row": (
-        none_with("return context", "return memory[:, -1:].expand_as(queries)"),
-        "memory[:, -1], which is padding",
-    ),
-    "last real state": (
-        (means("F.one_hot(mask.sum(1) - 1).float()")[1], MeanAttention, DotAttention),
-        "the last real state",
-    ),
-    "queries handed through": (none_with("context,", "queries,"), "repeats the queries"),
-    "pads averaged": (means("torch.ones_like(mask) / mask.shape[1]"), "padding is averaged in"),
-    "pads counted": (means("mask / mask.shape[1]"), "still counted"),
-    "only pads": (means("~mask / (~mask).sum(1, True).clamp(1)"), "only padding is averaged"),
-    "a sum": (means("mask.float()"), "not divided by anything"),
-    "mean over the batch": (means("mask / mask.sum(0).clip(1)"), "the average runs over the batch"),
-    "no mask": (dot_with(".masked_fill(~mask[:, None], -INF)", ""), "no key is hidden"),
-    "softmax over the batch": (
-        dot_softmax("softmax(0).nan_to_num(0)"),
-        "the softmax runs over the batch",
-    ),
-    "softmax over queries": (dot_softmax("softmax(1).nan_to_num(0)"), "over the queries"),
-    "exponentials of scores as they are": (
-        dot_with(
-            "scores.masked_fill(~mask[:, None], -INF).softmax(-1)",
-            "scores.exp() * mask[:, None]\n    weights = weights / weights.sum(-1, keepdim=True)",
-        ),
-        "hide it before the softmax",
-    ),
-    "hidden scores at -20": (dot_with("-INF", "-20.0"), "DotAttention: a low number such as -20"),
-    "hidden scores at -20, then zeroed": (
-        dot_softmax("softmax(-1) * mask[:, None]", "-INF", "-20.0"),
-        "the weights do not sum to one",
-    ),
-    "softmax over queries, padding at -1e9": (
-        dot_softmax("softmax(1)", "-INF", "-1e9"),
-        "so that columns sum to one",
-    ),
-    "view for transpose": (
-        dot_with("memory.mT", "memory.reshape(len(memory), memory.shape[2], memory.shape[1])"),
-        "only renames the axes of k",
-    ),
-    "weights of another shape": (
-        mean_with("memory, weights", "memory, mask.float()"),
-        "the weights of MeanAttention have shape",
-    ),
-    "no scale": (dot_with(" / queries.shape[-1] ** 0.5", ""), "not divided by sqrt(d)"),
-    "scaled by D": (dot_with(" ** 0.5", ""), "divided by d, the width"),
-    "polarity": (
-        dot_softmax("softmax(-1).nan_to_num(0)", "~mask", "mask"),
-        "wrong way round (True means may look): the weights are off",
-    ),
-    "zero scores": (dot_with("-INF", "0.0"), "exp(0) = 1"),
-    "mask after softmax": (
-        dot_with("masked_fill(~mask[:, None], -INF).softmax(-1)", "softmax(-1) * mask[:, None]"),
-        "comes after the softmax",
-    ),
-    "something else": (dot_softmax("softmax(-1) ** 2"), "the weights are off by"),
-    "detached": (dot_softmax("softmax(-1).detach()"), "no gradient flows back to the queries"),
-    "mean without a gradient": (
-        mean_with("@ memory", "@ memory.detach()"),
-        "no gradient flows back to the memory",
-    ),
-    "values detached": (dot_with("@ memory,", "@ memory.detach(),"), "only part of the gradient"),
-    "zeros on the CPU": (
-        none_with("queries.new_zeros", "torch.zeros"),
-        "NoAttention makes a tensor on the CPU",
-    ),
-    "an identity on the CPU": (
-        (NoAttention, MeanAttention, slot(edited(fused, ", device=memory.device", ""))),
-        "DotAttention makes a tensor on the CPU",
-    ),
-    "projections": (
-        (NoAttention, MeanAttention, Projected),
-        "yours has key.bias, key.weight, query.bias",
-    ),
-    "a gradient of nan": (
-        dot_with("= queries @", "= (queries + (0 * queries).sqrt()) @"),
-        "nan and no gradient",
-    ),
-    "polarity with nan": (
-        dot_with("~mask", "mask"),
-        "wrong way round (True means may look): the result contains nan",
-    ),
-    "pads in the context alone": (
-        mean_with("weights @ memory,", "memory.mean(1, keepdim=True).expand_as(queries),"),
-        "the weights are right, but the context",
-    ),
-    "places changed": (
-        dot_with("return weights @ memory, weights", "return weights, weights @ memory"),
-        "the context comes first",
-    ),
-    "context alone": (mean_with("memory, weights", "memory"), "two tensors"),
-}
-
-
-def of_slots(belongs):
-    """Of a call of 9.1 with numbers, not the one on a device without them."""
-    return lambda *args: len(args) == 4 and belongs(*args)
-
-
-SLOTS = {
-    "no padding": of_slots(lambda D, queries, memory, mask: mask.all(1).any()),
-    "padding": of_slots(lambda D, queries, memory, mask: not mask.all()),
-    "one English step": of_slots(lambda D, queries, memory, mask: queries.shape[1] == 1),
-    "one sentence": of_slots(lambda D, queries, memory, mask: len(mask) == 1),
-    "another device": lambda *args: len(args) == 2,
-}
-LOW = {"scores near -20000": of_slots(lambda D, q, m, mask: (q @ m.mT).min() / D**0.5 < -1e4)}
-INPUT_KINDS["9.1"] = {
-    "NoAttention": SLOTS,
-    "MeanAttention": SLOTS | LOW,
-    "DotAttention": SLOTS | LOW,
-}
-
-# 9.2
+# 10.1
 
 
 def by_loops(weights, gold):
@@ -321,13 +83,13 @@ def last_of_ties(w):
     return {(t, len(row) - 1 - int(row[::-1].argmax())) for t, row in enumerate(w) if row.any()}
 
 
-RIGHT["9.2"] = {
+RIGHT["10.1"] = {
     "loops and counters": by_loops,
     "sets": by_sets,
     "matrices, in a list": by_matrices,
     "torch, through F1": by_torch,
 }
-WRONG["9.2"] = {
+WRONG["10.1"] = {
     "accuracy": (rate_with("1 - 2", "2"), "one minus it"),
     "mean of sentences": (
         lambda w, g: np.mean([by_sets([a], [b]) for a, b in zip(w, g, strict=True)]),
@@ -356,7 +118,7 @@ WRONG["9.2"] = {
     "gold crossed off": (crossed_off, "no attribute 'remove'"),
     "a constant": (lambda weights, gold: 0.123, "you: 0.123"),
 }
-INPUT_KINDS["9.2"] = {
+INPUT_KINDS["10.1"] = {
     "alignment_error_rate": {
         "one sentence": lambda weights, gold: len(gold) == 1,
         "several sentences": lambda weights, gold: len(gold) > 1,
@@ -371,112 +133,350 @@ INPUT_KINDS["9.2"] = {
     },
 }
 
-# 9.4
+
+# 10.3
 
 
-def greedy_search(step, num_sentences, max_length):
-    last, state = torch.full((num_sentences,), BOS), None
-    done, tokens = torch.zeros(num_sentences, dtype=torch.bool), []
-    while len(tokens) < max_length and not done.all():
-        logits, state = step(last, state)
-        last = logits.argmax(-1).masked_fill(done, PAD)
-        done |= last == EOS
-        tokens.append(last)
-    return torch.stack(tokens, 1)
+def beam_search(step, state, size, max_length):
+    B, K = len(state), size
+    first = K * torch.arange(B)[:, None]
+    state = state[torch.arange(B).repeat_interleave(K)]
+    last = torch.full((B * K,), BOS)
+    tokens = last.new_zeros(B * K, 0)
+    totals = torch.full((B, K), -INF)
+    totals[:, 0] = 0.0
+    lengths = torch.zeros(B, K)
+    done = torch.zeros(B, K, dtype=torch.bool)
+    while not done.all() and tokens.shape[1] < max_length:
+        log_probs, state = step(last, state)
+        V = log_probs.shape[-1]
+        stay = torch.full((V,), -INF)
+        stay[PAD] = 0.0
+        steps = torch.where(done[..., None], stay, log_probs.view(B, K, V))
+        grown = totals[..., None] + steps
+        lengths = lengths + ~done
+        best = (grown / lengths[..., None]).flatten(1).topk(K).indices
+        parents = best // V
+        rows = (first + parents).flatten()
+        totals = grown.flatten(1).gather(1, best)
+        lengths = lengths.gather(1, parents)
+        last = (best % V).flatten()
+        done = done.gather(1, parents) | (last.view(B, K) == EOS)
+        tokens = torch.cat([tokens[rows], last[:, None]], 1)
+        state = state[rows]
+    winner = (totals / lengths).argmax(1, keepdim=True)
+    return tokens[(first + winner).flatten()]
 
 
-search = partial(edited, greedy_search)
+beam_with = partial(edited, beam_search)
+rank = "(grown / lengths[..., None])"
+last_rank = "(totals / lengths)"
 
 
-def in_lists(step, num_sentences, max_length):
-    rows, state = [[] for _ in range(num_sentences)], None
-    for _ in range(max_length):
-        last = torch.tensor([row[-1] if row else BOS for row in rows])
-        logits, state = step(last, state)
-        for row, chosen in zip(rows, logits.argmax(-1).tolist(), strict=True):
-            row.append(PAD if row and row[-1] in (EOS, PAD) else chosen)
-        if all(row[-1] in (EOS, PAD) for row in rows):
+def filled(rows):
+    """Lists of tokens as a tensor."""
+    longest = max(map(len, rows))
+    return torch.tensor([list(row) + [PAD] * (longest - len(row)) for row in rows])
+
+
+def in_lists(step, state, size, max_length):
+    """One sentence after another, one row a step."""
+    results = []
+    for b in range(len(state)):
+        beam = [((), 0.0, state[b], BOS)]  # tokens, log-probability, state, last token
+        for _ in range(max_length):
+            candidates = []
+            for hypothesis in beam:
+                tokens, total, own, last = hypothesis
+                if last == EOS:
+                    candidates.append(hypothesis)
+                    continue
+                log_probs, after = step(torch.tensor([last]), own)
+                for token, value in enumerate(log_probs[0].tolist()):
+                    if value > -INF:
+                        candidates.append(((*tokens, token), total + value, after, token))
+            candidates.sort(key=lambda h: -h[1] / len(h[0]))
+            beam = candidates[:size]
+            if all(last == EOS for *_, last in beam):
+                break
+        results.append(beam[0][0])
+    return filled(results)
+
+
+def from_b_rows(step, state, size, max_length):
+    """B rows in the first step, then the best K of each hypothesis, then the best K of these."""
+    B = len(state)
+    log_probs, state = step([BOS] * B, state)
+    totals, tokens = log_probs.topk(min(size, log_probs.shape[1]))
+    K = totals.shape[1]
+    rows = torch.arange(B).repeat_interleave(K)
+    state, written = state[rows], tokens.reshape(B, K, 1)
+    lengths, done = torch.ones(B, K), tokens == EOS
+    for _ in range(max_length - 1):
+        if done.all():
             break
-    return rows
+        log_probs, state = step(written[..., -1].flatten(), state)
+        values, tokens = log_probs.view(B, K, -1).topk(min(K, log_probs.shape[1]))
+        values = torch.where(done[..., None], torch.full_like(values, -INF), values)
+        tokens = torch.where(done[..., None], PAD, tokens)
+        values[..., 0] = torch.where(done, 0.0, values[..., 0])
+        lengths = lengths + ~done
+        grown = totals[..., None] + values
+        best = (grown / lengths[..., None]).flatten(1).topk(K).indices
+        parents = best // tokens.shape[-1]
+        totals, lengths = grown.flatten(1).gather(1, best), lengths.gather(1, parents)
+        chosen = tokens.flatten(1).gather(1, best)
+        written = written.gather(1, parents[..., None].expand(-1, -1, written.shape[-1]))
+        written = torch.cat([written, chosen[..., None]], -1)
+        done = done.gather(1, parents) | (chosen == EOS)
+        state = state[(K * torch.arange(B)[:, None] + parents).flatten()]
+    return written[torch.arange(B), (totals / lengths).argmax(1)]
 
 
-def in_place(step, num_sentences, max_length):
-    tokens = torch.full((num_sentences, max_length), PAD)
-    last, state = torch.full((num_sentences,), BOS), None
-    going = torch.ones(num_sentences, dtype=torch.long)
-    for t in range(max_length):
-        logits, state = step(last, state)
-        last = logits.max(-1).indices * going
-        tokens[:, t] = last
-        going = going * (last != EOS)
-        if not going.any():
-            break
-    return tokens
+def by_recursion(step, state, size, max_length):
+    """The beam of one sentence after so many steps, from that of one step before."""
+
+    def beam_after(num_steps, b):
+        if num_steps == 0:
+            return [((), 0.0, state[[b]], BOS)]
+        grown = []
+        for tokens, mean, own, last in beam_after(num_steps - 1, b):
+            if last == EOS:
+                grown.append((tokens, mean, own, last))
+                continue
+            log_probs, after = step(torch.tensor([last]), own)
+            n = len(tokens)
+            for token in torch.isfinite(log_probs[0]).nonzero().flatten().tolist():
+                own_mean = (n * mean + float(log_probs[0, token])) / (n + 1)  # a running mean
+                grown.append(((*tokens, token), own_mean, after, token))
+        return sorted(grown, key=lambda h: h[1], reverse=True)[:size]
+
+    return filled([beam_after(max_length, b)[0][0] for b in range(len(state))])
 
 
-def in_columns(step, num_sentences, max_length):
-    """Feeds (B, 1), lets finished sentences run on, and cuts at the end."""
-    tokens, state = torch.full((num_sentences, 1), BOS), None
-    while tokens.shape[1] <= max_length and not (tokens == EOS).any(1).all():
-        logits, state = step(tokens[:, -1:], state)
-        tokens = torch.cat([tokens, logits.argmax(-1, keepdim=True)], 1)
-    ended = (tokens == EOS).long()
-    return tokens.masked_fill(ended.cumsum(1) > ended, PAD)[:, 1:].numpy()
+def by_a_heap(step, state, size, max_length):
+    """Stops as soon as no unfinished hypothesis can overtake the best finished one."""
+    results = []
+    for b in range(len(state)):
+        beam = [(0.0, [], state[b : b + 1])]
+        for _ in range(max_length):
+            open_ones = [h for h in beam if EOS not in h[1]]
+            finished = [h for h in beam if EOS in h[1]]
+            bound = max((h[0] / max_length for h in open_ones), default=-INF)
+            if finished and max(total / len(tokens) for total, tokens, _ in finished) > bound:
+                break
+            candidates = list(finished)
+            for total, tokens, own in open_ones:
+                log_probs, after = step([tokens[-1] if tokens else BOS], own)
+                candidates += [
+                    (total + value, [*tokens, token], after)
+                    for token, value in enumerate(log_probs[0].tolist())
+                    if value > -INF
+                ]
+            beam = heapq.nlargest(size, candidates, key=lambda h: h[0] / len(h[1]))
+        results.append(max(beam, key=lambda h: h[0] / len(h[1]))[1])
+    return filled(results)
 
 
-def one_at_a_time(step, num_sentences, max_length):
-    rows = []
-    for b in range(num_sentences):
-        last, state, row = torch.full((num_sentences,), BOS), None, []
-        while len(row) < max_length and EOS not in row:
-            logits, state = step(last, state)
-            last = logits.argmax(-1)
-            row.append(int(last[b]))
-        rows.append(row + [PAD] * (max_length - len(row)))
-    return torch.tensor(rows)
+class Wrapped:
+    """A model of the course whose steps are those of the check."""
+
+    def __init__(self, step, state):
+        self.step, self.state = step, state
+
+    def encode(self, source, lengths):
+        return self
+
+    def rows(self, index):
+        return Wrapped(self.step, self.state[index])
+
+    def decode(self, last, memory, state):
+        log_probs, after = self.step(last, memory.state if state is None else state.state)
+        return log_probs[:, None], None, Wrapped(self.step, after)
+
+    def __getitem__(self, index):
+        return self.rows(index[1])
 
 
-RIGHT["9.4"] = {
-    "masked_fill": greedy_search,
-    "lists": in_lists,
-    "a table filled in place": in_place,
-    "columns, cut at the end": in_columns,
+def the_course_s_own(step, state, size, max_length):
+    model, source = Wrapped(step, state), torch.zeros(len(state), 1, dtype=torch.long)
+    return filled(beam(model, source, None, max_length=max_length, size=size))
+
+
+def exhaustive(step, state, size, max_length):
+    return in_lists(step, state, 10**9, max_length)
+
+
+def best_child_each(step, state, size, max_length):
+    """K first words, each continued greedily; then the best."""
+    B = len(state)
+    log_probs, state = step([BOS] * B, state)
+    K = min(size, int(torch.isfinite(log_probs).sum(1).min()))
+    totals, last = log_probs.topk(K)
+    rows = torch.arange(B).repeat_interleave(K)
+    state, totals, last = state[rows], totals.flatten(), last.flatten()
+    tokens, lengths, done = last[:, None], torch.ones(B * K), last == EOS
+    while tokens.shape[1] < max_length and not done.all():
+        log_probs, state = step(last, state)
+        value, last = log_probs.max(-1)
+        last = last.masked_fill(done, PAD)
+        totals, lengths = totals + value.masked_fill(done, 0.0), lengths + ~done
+        tokens, done = torch.cat([tokens, last[:, None]], 1), done | (last == EOS)
+    return tokens.view(B, K, -1)[torch.arange(B), (totals / lengths).view(B, K).argmax(1)]
+
+
+def best_of_all(step, state, size, max_length):
+    """All sentences compete for all places of the batch."""
+    B, K = len(state), size
+    state = state[torch.arange(B).repeat_interleave(K)]
+    last, totals = torch.full((B * K,), BOS), torch.full((B * K,), -INF)
+    totals[::K] = 0.0
+    tokens, lengths, done = last.new_zeros(B * K, 0), torch.zeros(B * K), totals > 0
+    while not done.all() and tokens.shape[1] < max_length:
+        log_probs, state = step(last, state)
+        stay = torch.full_like(log_probs[0], -INF)
+        stay[PAD] = 0.0
+        grown = totals[:, None] + torch.where(done[:, None], stay, log_probs)
+        lengths = lengths + ~done
+        best = (grown / lengths[:, None]).flatten().topk(B * K).indices
+        rows, last = best // len(stay), best % len(stay)
+        totals, lengths = grown.flatten()[best], lengths[rows]
+        done = done[rows] | (last == EOS)
+        tokens, state = torch.cat([tokens[rows], last[:, None]], 1), state[rows]
+    return tokens.view(B, K, -1)[torch.arange(B), (totals / lengths).view(B, K).argmax(1)]
+
+
+def finished_leave(step, state, size, max_length):
+    results = []
+    for b in range(len(state)):
+        beam, finished = [((), 0.0, state[b], BOS)], []
+        for _ in range(max_length):
+            candidates = []
+            for tokens, total, own, last in beam:
+                log_probs, after = step([last], own)
+                for token in torch.isfinite(log_probs[0]).nonzero().flatten().tolist():
+                    value = float(log_probs[0, token])
+                    candidates.append(((*tokens, token), total + value, after, token))
+            candidates.sort(key=lambda h: -h[1] / len(h[0]))
+            finished += [h for h in candidates[:size] if h[-1] == EOS]
+            beam = [h for h in candidates[:size] if h[-1] != EOS]
+        results.append(max(beam + finished, key=lambda h: h[1] / len(h[0]))[0])
+    return filled(results)
+
+
+lists_with = partial(edited, in_lists)
+going_on = edited(in_lists, "if last == EOS:", "if False:", "if all(", "if False and all(")
+
+
+def finished_go_on_and_are_cut(step, state, size, max_length):
+    rows = going_on(step, state, size, max_length).tolist()
+    return filled([row[: row.index(EOS) + 1] if EOS in row else row for row in rows])
+
+
+SPLIT = "(lengths[..., None] - (done[..., None] | (torch.arange(V) == EOS)).int()).clamp(1)"
+RIGHT["10.3"] = {
+    "tensors": beam_search,
+    "lists, a sentence at a time": in_lists,
+    "B rows first": from_b_rows,
+    "recursion and running means": by_recursion,
+    "a heap that stops when nothing can overtake": by_a_heap,
+    "the course's own": the_course_s_own,
 }
-WRONG["9.4"] = {
-    "nothing fed back": (search("step(last", "step(0 * last + BOS"), "BOS was fed in again"),
-    "second best": (
-        search("logits.argmax(-1)", "logits.topk(2).indices[:, 1]"),
-        "the likeliest after what was written",
+WRONG["10.3"] = {
+    "size not used": (beam_with("B, K = len(state), size", "B, K = len(state), 1"), "is not used"),
+    "copies at the start": (
+        beam_with("(B, K), -INF)", "(B, K), 0.0)"),
+        "start alive and stay equal",
     ),
-    "starts with the end mark": (search("BOS", "EOS"), "every sentence starts with BOS"),
-    "stops with the first": (search("done.all()", "done.any()"), "when the first sentence"),
-    "never stops": (search("done.all()", "False"), "all sentences had ended after"),
-    "finished rows go on": (search(".masked_fill(done, PAD)", ""), "a finished row gets PAD"),
-    "one step too many": (search("< max_length", "<= max_length"), "where max_length is"),
-    "one step too few": (search("max_length and", "max_length - 1 and"), "were needed"),
-    "state dropped": (search("step(last, state)", "step(last, None)"), "handed to the next step"),
-    "end mark cut off": (
-        search("stack(tokens, 1)", "stack([t.masked_fill(t == EOS, PAD) for t in tokens], 1)"),
-        "the end mark itself",
+    "state not re-ordered": (beam_with("state = state[rows]", "pass"), "its parent, `state[rows]`"),
+    "tokens not re-ordered": (
+        beam_with("[tokens[rows], l", "[tokens, l"),
+        "with the tokens of its",
     ),
+    "not divided": (beam_with(rank, "grown", last_rank, "totals"), "not divided by the length of"),
+    "divided by the steps": (
+        beam_with("lengths = lengths + ~done", "lengths = lengths + 1"),
+        "or all by the number of steps",
+    ),
+    "divided at the end alone": (beam_with(rank, "grown"), "at the end alone"),
+    "not divided at the end": (beam_with(last_rank, "totals"), "not taken into account at the end"),
+    "end mark not counted": (
+        beam_with(
+            last_rank, "(totals / (lengths - done.int()).clamp(1))", rank, f"(grown / {SPLIT})"
+        ),
+        "the end mark does not count",
+    ),
+    "finished ones lost": (
+        lists_with("candidates.append(hypothesis)\n                    ", ""),
+        "a finished hypothesis is lost",
+    ),
+    "finished ones go on": (
+        beam_with(
+            "torch.where(done[..., None], stay, log_probs.view(B, K, V))",
+            "log_probs.view(B, K, V)",
+            "not done.all() and ",
+            "",
+            "lengths + ~done",
+            "lengths + 1",
+        ),
+        "follows; after its end mark it is filled with PAD",
+    ),
+    "finished ones go on and are cut": (finished_go_on_and_are_cut, "extended by further words"),
+    "finished ones end again": (beam_with("stay[PAD]", "stay[EOS]"), f"then token {EOS} follows"),
+    "finished ones leave": (finished_leave, "leave the beam and make room"),
+    "stops at the first": (lists_with("all(last", "any(last"), "stops with the first finished"),
+    "stops when the best is finished": (
+        lists_with("all(last == EOS for *_, last in beam)", "beam[0][-1] == EOS"),
+        "when the best hypothesis is finished",
+    ),
+    "probabilities added": (
+        beam_with("stay, log_probs.view(B, K, V)", "stay, log_probs.view(B, K, V).exp()"),
+        "probabilities are added",
+    ),
+    "longest returned": (
+        beam_with("(totals / lengths).argmax", "(lengths + 1e-3 * totals).argmax"),
+        "the longest of the hypotheses",
+    ),
+    "last returned": (
+        beam_with("(totals / lengths).argmax(1, keepdim=True)", "K - 1"),
+        "the last of the hypotheses",
+    ),
+    "best child of each": (best_child_each, "keeps its own best child"),
+    "best of the whole batch": (best_of_all, "to the best of the whole batch"),
+    "exhaustive": (exhaustive, "times, where max_length is 4"),
     "start mark kept": (
-        search("stack(tokens, 1)", "stack([torch.full_like(last, BOS), *tokens], 1)"),
+        beam_with("last.new_zeros(B * K, 0)", "last[:, None]", "shape[1] <", "shape[1] <="),
         "no part of the translation",
     ),
-    "batch of one squeezed": (
-        search("tokens, 1)", "tokens, 1).squeeze()"),
-        "with B = 1 it should be (B, T)",
+    "padding fed first": (beam_with("BOS", "PAD"), "every sentence starts with BOS"),
+    "one row": (
+        beam_with("return tokens[(first + winner).flatten()]", "return tokens[winner[0, 0]]"),
+        "a row for each sentence",
     ),
-    "one at a time": (one_at_a_time, "started afresh midway"),
-    "ends again and again": (search("PAD", "EOS"), f"and then token {EOS} follows"),
-    "nothing returned": (search("return ", ""), "is a `return` missing?"),
-    "time first": (search("tokens, 1)", "tokens, 0)"), "has shape"),
+    "state dropped": (beam_with("log_probs, state = step", "log_probs, _ = step"), "not handed to"),
+    "one step too many": (
+        beam_with("shape[1] < max_length", "shape[1] <= max_length"),
+        "tokens came back, where max_length is",
+    ),
+    "one step too few": (
+        beam_with("shape[1] < max_length", "shape[1] < max_length - 1"),
+        "log-probability / length of",
+    ),
+    "nothing returned": (beam_with("return tokens", "tokens"), "is a `return` missing?"),
 }
-INPUT_KINDS["9.4"] = {
-    "greedy_search": {
-        "one sentence": lambda B, max_length, logits: B == 1,
-        "several sentences": lambda B, max_length, logits: B > 1,
-        "the limit is reached": lambda B, max_length, logits: len(logits) == max_length,
-        "all end before the limit": lambda B, max_length, logits: max_length > 2 * len(logits) > 0,
+INPUT_KINDS["10.3"] = {
+    "beam_search": {
+        "one sentence": lambda tables, size, max_length: len(tables) == 1,
+        "several sentences": lambda tables, size, max_length: len(tables) > 1,
+        "a beam of one": lambda tables, size, max_length: size == 1,
+        "a beam that drops nothing": lambda tables, size, max_length: size >= 3**max_length,
+        "one step": lambda tables, size, max_length: max_length == 1,
+        "no end": lambda tables, size, max_length: (tables[..., EOS] == -INF).all(),
+        "fewer hypotheses than places": lambda tables, size, max_length: (
+            (tables[:, 0] > -INF).sum(-1).min() < size
+        ),
+        "words equally likely": lambda tables, size, max_length: (
+            len({*tables[tables > -INF].tolist()}) == 1
+        ),
     },
 }

@@ -1,5 +1,7 @@
 """Answers to 4.1-4.5 that must pass in whatever form they come, and mistakes that must not."""
 
+import itertools
+
 import numpy as np
 
 from bank.average_of_two import PAIRS
@@ -48,6 +50,15 @@ def as_one_array(means, a, b):
     return 50 * means[[a, b]]
 
 
+_sizes = itertools.count(500)
+
+
+def random_queries(means, a, b):
+    """Right at every call, but never the same."""
+    size = next(_sizes)
+    return size * means[a], size * means[b]
+
+
 def scaled(queries, factor=1.0):
     """The same queries made longer for the division by sqrt(d)."""
 
@@ -64,6 +75,7 @@ INPUT_KINDS = {}
 RIGHT["4.1"] = {
     "one head each": (one_each(20),),
     "the other way round": (other_way_round,),
+    "the values of a dictionary": (lambda m, a, b: {"q1": 20 * m[a], "q2": 20 * m[b]}.values(),),
     "unequal lengths": (one_each(12, 300),),
     "equal queries (002-7)": (same_query(10),),
     "equal queries, very long": (same_query(1e15),),
@@ -157,6 +169,7 @@ RIGHT["4.4"] = {
     ),
 }
 WRONG["4.4"] = {
+    "random lengths": (random_queries, "must not be random"),
     "division forgotten (003-4, 003-10)": (one_each(10), "do not grow with d"),
     "long enough for twenty keys": (scaled(one_each(8)), "at n = 100, d = 110"),
     "sqrt(d) made up for, short": (scaled(one_each(4)), "too short: 9.75%"),

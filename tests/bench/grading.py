@@ -25,8 +25,8 @@ from classroom import classroom  # noqa: E402
 NAMES = ("01_copying", "02_average_of_two")
 NEEDED = ("ipywidgets", "jupytext", "matplotlib", "numpy", "sympy", "tqdm")
 ATTN = [sys.executable, "-c", "import sys, attn_course.cli as c; sys.exit(c.main())"]
-# The grader is its command, what its fork servers share, and two processes of each; below are
-# submission and judge.
+# The grader is its command, a worker, and the worker's warm process with the one that waits for it
+# outside its namespaces; below is the submission.
 LEVELS = (4, 99)
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 CONFIG = """c = get_config()
@@ -306,7 +306,7 @@ def soak(options, scratch):
     now = max(options.soak - already, 1)
     print(f"soak: {options.soak} submissions, {right} scores as expected, {cpu:.0f} CPU s", end="")
     print(f" for {now} of them ({cpu / now:.3f} each)")
-    print(f"memory in MB of the supervisor (and of all its processes): {tenths}", flush=True)
+    print(f"memory in MB of the command (and of all its processes): {tenths}", flush=True)
 
 
 def many_copies(scratch, size):

@@ -1,9 +1,10 @@
-"""A class from the archive of Canvas to the file that Canvas imports, marked in a browser, and timed.
+"""A class from the archive of Canvas to points and feedback in Canvas's form, marked in a browser, and timed.
 
-`python tests/bench/lms.py [SIZE]`; a test runs it with a few students.
+`python tests/bench/lms.py [SIZE [FOLDER]]`; FOLDER keeps what was made. A test runs it with a few students.
 """
 
 import csv
+import os
 import random
 import sys
 import tempfile
@@ -14,19 +15,21 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from chromium import Browser
-from classroom import save, student
+from classroom import bank_submissions, save, student
 from jupyter import wait_for
 
 from attn_course import cli
 
 NOTEBOOKS = ("01_copying", "02_average_of_two")
 KINDS = ("right", "wrong", "mixed", "broken")
+BANK_EVERY = 3  # students; each such one hands in mistakes that the judges know by name
 
 
 def archive_of(folder, size):
     """Write a class as Canvas packs it, and its roster; return {student: points of the machine}."""
     rng = random.Random(0)
     expected = {}
+    mistaken = {name: [pack for pack, _ in bank_submissions(name, _is_wrong)] for name in NOTEBOOKS}
     people = ["student;name;email;id;lms_id"]
     with zipfile.ZipFile(folder / "submissions.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(size):
@@ -35,6 +38,8 @@ def archive_of(folder, size):
             expected[who] = 0.0
             for name in NOTEBOOKS:
                 made, points, _ = student(name, KINDS[number % 4], rng)
+                if number % BANK_EVERY == BANK_EVERY - 1:
+                    made, points = rng.choice(mistaken[name]), 0
                 expected[who] += points
                 save(folder / "made.ipynb", made)
                 late = "LATE_" if number % 10 == 9 else ""
@@ -42,6 +47,11 @@ def archive_of(folder, size):
                 archive.write(folder / "made.ipynb", file)
     (folder / "roster.csv").write_text("\n".join(people) + "\n", "utf-8")
     return expected
+
+
+def _is_wrong(entry):
+    *_, kind, _, _ = entry
+    return kind == "WRONG"
 
 
 def mark_all(browser, out):
@@ -64,16 +74,22 @@ def mark_all(browser, out):
     return files, num_answers
 
 
+def used():
+    """Return the time by the clock, and the CPU seconds of this process and of those it has waited for."""
+    times = os.times()
+    return time.monotonic(), times.user + times.system + times.children_user + times.children_system
+
+
 def day(folder, size):
     """Take a class all the way; return (rows of canvas.csv, expected points, seconds of each step)."""
     expected = archive_of(folder, size)
     seconds = {}
-    start = time.monotonic()
+    start = used()
 
     def done(step):
         nonlocal start
-        seconds[step] = time.monotonic() - start
-        start = time.monotonic()
+        seconds[step] = [now - before for now, before in zip(used(), start, strict=True)]
+        start = used()
 
     submissions, graded = folder / "submissions", folder / "graded"
     roster = ["--roster", str(folder / "roster.csv")]
@@ -92,6 +108,8 @@ def day(folder, size):
     done(f"mark {num_answers} answers by keys (no thinking)")
     assert cli.main([*grade, "--written", *map(str, files)]) == 0
     done("merge marks, export")
+    assert cli.main(["feedback", str(graded), "--for", "canvas"]) == 0
+    done("feedback archive")
     with open(graded / "canvas.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))
     return rows, expected, seconds
@@ -99,11 +117,12 @@ def day(folder, size):
 
 def main():
     size = int(sys.argv[1]) if len(sys.argv) > 1 else 30
-    with tempfile.TemporaryDirectory() as folder:
-        rows, _, seconds = day(Path(folder), size)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(made)
+        rows, _, seconds = day(folder, size)
     print(f"\n{size} students, {len(NOTEBOOKS)} notebooks each; canvas.csv has {len(rows)} rows")
-    for step, taken in seconds.items():
-        print(f"{taken:8.1f} s  {step}")
+    for step, (taken, cpu) in seconds.items():
+        print(f"{taken:8.1f} s  {cpu:8.1f} CPU s  {step}")
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-// The page around JupyterLite: which notebook, what is loading, download, reset, and newer editions.
+// The page around JupyterLite: which notebook, what is loading, download, reset, and updates.
 "use strict";
 (async () => {
   const id = (name) => document.getElementById(name);
   const frame = id("lite");
   const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-  const editions = await (await fetch("lite/api/editions.json", { cache: "no-store" })).json();
-  const names = Object.keys(editions);
+  const course = await (await fetch("lite/api/course.json", { cache: "no-store" })).json();
+  const names = course.notebooks;
   const asked = new URLSearchParams(location.search).get("notebook");
   const name = names.includes(asked) ? asked : names[0];
   const path = `${name}.ipynb`;
-  const key = `attention-course:edition:${name}`;  // the edition a reader began with, once something was saved
   let app = null;
+  let isDriveReady = false;
 
   for (const each of names) id("notebook").add(new Option(each, each, false, each === name));
   id("notebook").onchange = (event) => { location.search = `?notebook=${event.target.value}`; };
@@ -37,34 +37,54 @@
     say(`${path} goes to your downloads.`);
   }
 
-  // Forget the reader's copy: the notebook of the site comes back.
-  async function forget() {
+  // What a function of attn_course/workspace/browser_drive.py returns for this notebook; no name of the reader's changes.
+  async function ask(what) {
+    const drive = "__import__('attn_course.workspace.browser_drive', fromlist=['*'])";
+    const code = `print(__import__('json').dumps(${drive}.${what}(${JSON.stringify(name)})))`;
+    const future = current().sessionContext.session.kernel.requestExecute({ code, store_history: false });
+    let told = "";
+    let problem = "";
+    future.onIOPub = ({ content }) => {
+      told += content.text ?? "";
+      if (content.ename) problem = `${content.ename}: ${content.evalue}`;
+    };
+    await future.done;
+    if (problem) throw new Error(problem);
+    return JSON.parse(told);
+  }
+
+  async function reset() {
+    if (!confirm("Delete your answers to this notebook from this browser? Download it first if you want to keep them.")) return;
+    if (isDriveReady) await ask("forget");
     await contents().delete(path).catch(() => {});
-    localStorage.removeItem(key);
     location.reload();
   }
 
-  id("download").onclick = download;
-  id("reset").onclick = () => {
-    if (confirm("Delete your answers to this notebook from this browser? Download it first if you want to keep them.")) forget();
-  };
-  id("renew").onclick = async () => { await download(); await pause(500); await forget(); };
-
-  function showEdition() {
-    const begun = localStorage.getItem(key);
-    id("newer").hidden = !begun || begun === editions[name];
+  async function update() {
+    id("update").disabled = true;
+    try {
+      await download();
+      await pause(500);
+      const carried = await ask("update");
+      await current().context.revert();
+      id("news").textContent = `Updated: ${carried} Your notebook as it was is in your downloads.`;
+      id("update").hidden = true;
+    } catch (error) {
+      id("news").textContent = `The update stopped (${error.message}); your answers are kept.`;
+      id("update").disabled = false;
+    }
   }
 
+  id("download").onclick = download;
+  id("reset").onclick = reset;
+  id("update").onclick = update;
+
   say("Loading the notebook …");
-  showEdition();
   frame.src = `lite/notebooks/index.html?path=${encodeURIComponent(path)}`;
   while (!(app = frame.contentWindow?.jupyterapp)) await pause(100);
   await app.restored;
   while (!current()?.context) await pause(100);
   await current().context.ready;
-  contents().fileChanged.connect((_, change) => {
-    if (change.type === "save" && !localStorage.getItem(key)) localStorage.setItem(key, editions[name]);
-  });
   addEventListener("visibilitychange", save);
   addEventListener("pagehide", save);
   id("download").disabled = id("reset").disabled = false;
@@ -85,9 +105,16 @@
     await pause(500);
   }
   // Python compiles what it imports at every visit, for seconds: better while the first lines are read.
-  const warmUp = { code: "import sympy, attn_course.figures", silent: true, store_history: false, stop_on_error: false };
+  const code = `${course.installation}\nimport sympy, attn_course.figures`;
+  const warmUp = { code, silent: true, store_history: false, stop_on_error: false };
   say("Importing SymPy and the figures …");
   await session().session.kernel.requestExecute(warmUp).done;
+  try {
+    id("newer").hidden = !(await ask("begin"));
+    isDriveReady = true;
+  } catch (error) {
+    console.warn(`Progress is kept until Python restarts, and nothing can be updated: ${error.message}`);
+  }
 
   const states = { idle: "Ready.", busy: "Running …", restarting: "Python starts again …", dead: "Python has stopped: reload the page." };
   const show = () => say(states[session()?.session?.kernel?.status] ?? "Loading Python …");

@@ -63,13 +63,13 @@ const playground = (() => {
   const everywhere = (change) => PLACES.map((place) => place + change).join(" ");
   const RECIPES = [ // name, sentence, change, what to notice, and the question that explains it
     ["Every subword alike", "Eine Katze jagt einen Hund.", "cross*0",
-      "A mean forgets the order: “Ein Hund jagt eine Katze.” becomes almost the same sentence.", "9.1"],
+      "A mean forgets the order: “Ein Hund jagt eine Katze.” becomes almost the same sentence.", "9.3"],
     ["No look at the German", "Zwei Kinder spielen mit einem roten Ball im Schnee.", "cross-heads",
-      "Whatever you type, the model writes the same caption, because nothing of the German reaches it.", "9.1"],
+      "Whatever you type, the model writes the same caption, because nothing of the German reaches it.", "9.3"],
     ["No look at its own words", "Ein Hund jagt eine Katze.", "decoder-heads",
       "The model cannot see what it has already written, and it writes the same word again and again.", "6.6"],
     ["No positions", "Eine Katze jagt einen Hund.", "encoder-positions",
-      "Who chases whom? Without positions “Ein Hund jagt eine Katze.” gets the same translation.", "11.1"],
+      "Who chases whom? Without positions “Ein Hund jagt eine Katze.” gets the same translation.", "12.1"],
     ["Visible padding", "Eine Katze jagt einen Hund.", "pads=5 -padding",
       "Five empty places behind the sentence now receive weight, and words appear that the German does not have.", "6.3"],
     ["No 1/√d", "Menschen gehen im Regen mit Schirmen über die Straße.", everywhere("-scale"),

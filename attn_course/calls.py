@@ -1,0 +1,83 @@
+"""Call a student's function, and notice if it changes its arguments in place."""
+
+import contextlib
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class ArgumentChanged(Exception):
+    """Raised if a student's function changes one of its arguments in place; says which one."""
+
+
+def call_unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Return function(*args, **kwargs); raise ArgumentChanged if it changes an argument."""
+    before = _contents((args, kwargs))
+    result = function(*args, **kwargs)
+    if not _same_contents(before, _contents((args, kwargs))):
+        names = _parameter_names(function, len(args)) + list(kwargs)
+        values = [*args, *kwargs.values()]
+        copies = [*before[0], *before[1].values()]
+        changed = next(
+            name
+            for name, value, copied in zip(names, values, copies, strict=True)
+            if not _same_contents(copied, _contents(value))
+        )
+        raise ArgumentChanged(
+            f"{getattr(function, '__name__', 'the answer')} changes its argument {changed} in place, as "
+            "`x *= 2`, `x[0] = 1`, `x.sort()` or `x.add_(1)` would change x. The caller still needs the old "
+            "values: make a new array."
+        )
+    return result
+
+
+def _parameter_names(function, count):
+    """The names of the first `count` arguments, or their numbers where the function does not say."""
+    names = []
+    with contextlib.suppress(TypeError, ValueError):
+        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        parameters = inspect.signature(function).parameters.values()
+        names = [parameter.name for parameter in parameters if parameter.kind in kinds]
+    return [names[k] if k < len(names) else f"number {k + 1}" for k in range(count)]
+
+
+def _contents(value):
+    """A copy of what a function could change in an argument; None for an object of another kind."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, dict):
+        return {key: _contents(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return list(map(_contents, value))
+    if hasattr(value, "detach"):  # a torch tensor
+        return None if value.is_meta else value.detach().clone()
+    if isinstance(value, set):
+        return set(value)
+    return value if isinstance(value, bool | int | float | str | frozenset) else None
+
+
+def _same_contents(before, now):
+    """Return True if two results of `_contents` are equal; nan equals nan."""
+    if type(before) is not type(now):
+        return False
+    if isinstance(before, dict):
+        return before.keys() == now.keys() and all(
+            _same_contents(before[key], now[key]) for key in before
+        )
+    if isinstance(before, list):
+        return len(before) == len(now) and all(map(_same_contents, before, now))
+    if hasattr(before, "detach"):
+        before, now = _as_array(before), _as_array(now)
+    if isinstance(before, np.ndarray):
+        if before.shape != now.shape or before.dtype != now.dtype:
+            return False
+        return np.array_equal(before, now, equal_nan=before.dtype.kind in "fc")
+    return bool(before == now)
+
+
+def _as_array(tensor):
+    """Return a torch tensor as an array; NumPy has no bfloat16."""
+    tensor = tensor.cpu()
+    return (tensor.double() if tensor.is_floating_point() else tensor).numpy()

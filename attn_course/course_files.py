@@ -1,0 +1,61 @@
+"""The course's own files, in a clone or an installed wheel: released notebooks, sources of the solutions."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+IN_WHEEL = PACKAGE / "course"
+MARKER = re.compile(r"^# %%(?P<markdown> \[markdown\])?(?P<marks>.*)$")
+MARK = re.compile(r'(\w+)="([^"]*)"')
+
+
+def clone() -> Path | None:
+    """Return the folder of the clone or unpacked release that this package runs from, if any."""
+    folder = PACKAGE.parent
+    return folder if (folder / "notebooks").is_dir() else None
+
+
+def _folder(name: str) -> Path | None:
+    for above in (IN_WHEEL, PACKAGE.parent):
+        if (above / name).is_dir():
+            return above / name
+    return None
+
+
+def released_notebooks() -> dict[str, Path]:
+    """Return {name: file} of the notebooks that this edition of the course has, in order."""
+    folder = _folder("notebooks")
+    paths = sorted(folder.glob("[0-9][0-9]_*.ipynb")) if folder else []
+    return {path.stem: path for path in paths}
+
+
+def solution_source(notebook: str) -> Path | None:
+    """Return the source of a notebook's solution; None in an edition that has no solutions."""
+    folder = _folder("solutions")
+    path = folder / f"{notebook}.py" if folder else None
+    return path if path and path.is_file() else None
+
+
+@dataclass
+class SourceCell:
+    """A cell of a solution's source. marks: as {"answer": "1.4"}."""
+
+    is_markdown: bool
+    marks: dict[str, str] = field(default_factory=dict)
+    text: str = ""
+
+
+def source_cells(path: Path) -> list[SourceCell]:
+    """Return the cells of a source in jupytext's percent format."""
+    cells: list[SourceCell] = []
+    for line in path.read_text("utf-8").splitlines():
+        marker = MARKER.match(line)
+        if marker:
+            cells.append(SourceCell(bool(marker["markdown"]), dict(MARK.findall(marker["marks"]))))
+        elif cells:
+            shown = re.sub(r"^# ?", "", line) if cells[-1].is_markdown else line
+            cells[-1].text += f"{shown}\n"
+    for cell in cells:
+        cell.text = cell.text.strip("\n")
+    return cells

@@ -1,0 +1,1 @@
+"""The student's folder: `attn init`, `lab`, `status`, `check`, `update` and `reset`."""

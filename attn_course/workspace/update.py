@@ -1,0 +1,313 @@
+"""Writing into the student's folder: `attn init`, `attn update` and `attn reset`. Nothing is ever lost."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from attn_course import course_files
+from attn_course.atomic_file import write_atomically
+from attn_course.errors import UserError
+from attn_course.progress_notes import HIDDEN_FOLDER, append, edition_of
+from attn_course.workspace.folder import (
+    RELEASED,
+    Target,
+    as_text,
+    new_backup_folder,
+    notebooks_in,
+    read_notebook,
+    released_then,
+    version,
+    write_edition,
+)
+from attn_course.workspace.merge import Merge, NotANotebook, cells_of, merge
+
+README = """\
+# The attention course: your folder
+
+These notebooks are yours: nothing is written here except by `attn init`, `attn update` and `attn reset`,
+and none of them loses an answer.
+
+- **Start or go on:** `attn lab` opens JupyterLab at the notebook to go on with; `attn status` shows how far
+  you are.
+- **Check everything:** `attn check` judges all notebooks anew, `attn check 01` a single one.
+- **Hand in:** restart the kernel, run all cells, save, and hand in the `.ipynb` files that you worked on.
+- **Update:** when a newer edition of the course is installed, `attn update` brings it here and keeps your
+  answers, notes and own cells. `attn update --dry-run` only says what would be done.
+- **Begin a question again:** `attn reset 1.4`; the old answer goes to `.attn/backups/`.
+"""
+
+
+def kernel_info() -> dict[str, Any]:
+    """What a kernel of this Python writes into a notebook; there already, an untouched one stays saved."""
+    from platform import python_version
+
+    return {
+        "codemirror_mode": {"name": "ipython", "version": 3},
+        "file_extension": ".py",
+        "mimetype": "text/x-python",
+        "name": "python",
+        "nbconvert_exporter": "python",
+        "pygments_lexer": "ipython3",
+        "version": python_version(),
+    }
+
+
+def student_copy(path: Path) -> dict[str, Any]:
+    """Return a released notebook as it lies in a student's folder."""
+    notebook = read_notebook(path)
+    notebook["metadata"] = {**notebook["metadata"], "language_info": kernel_info()}
+    return notebook
+
+
+@dataclass(frozen=True)
+class Init:
+    """What `attn init` did. left: files that were there and stay as they are."""
+
+    written: list[str]
+    left: list[str]
+
+
+def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
+    """Write the released notebooks into a folder, a README, and the hidden folder; overwrite nothing."""
+    released = course_files.released_notebooks()
+    if not released:
+        raise UserError("this installation of the course has no notebooks; install it again.")
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{folder} is a file, not a folder.")
+    names = list(released)
+    if numbers:
+        wanted = {number.zfill(2) for number in numbers}
+        names = [name for name in released if name[:2] in wanted or name in numbers]
+        missing = wanted - {name[:2] for name in names} - set(names)
+        if missing:
+            raise UserError(f"there is no notebook {', '.join(sorted(missing))}.")
+    then = released_then(folder)
+    here = notebooks_in(folder)
+    written, left = [], []
+    for name in names:
+        path = here.get(name, folder / f"{name}.ipynb")
+        if path.exists():
+            left.append(path.name)
+            continue
+        write_atomically(
+            folder / HIDDEN_FOLDER / RELEASED / f"{name}.ipynb", released[name].read_text("utf-8")
+        )
+        write_atomically(path, as_text(student_copy(released[name])))
+        written.append(path.name)
+    if not (folder / "README.md").exists():
+        write_atomically(folder / "README.md", README)
+    before = edition_of(folder)
+    everything = [name for name in released if name in names or name in then]
+    is_whole = not numbers or bool(before.get("is_whole"))
+    write_edition(folder, everything, is_whole=is_whole)
+    return Init(written, left)
+
+
+def is_newer_installed(folder: Path) -> bool:
+    """Return True if the installed course has other notebooks than the ones the student began with."""
+    released = course_files.released_notebooks()
+    then = released_then(folder)
+    if edition_of(folder).get("is_whole") and set(released) - set(then):
+        return True
+    return any(
+        released[name].read_text("utf-8") != path.read_text("utf-8")
+        for name, path in then.items()
+        if name in released
+    )
+
+
+@dataclass
+class NotebookUpdate:
+    """What an update does with one notebook. text: of the merged notebook, "" where nothing is written."""
+
+    name: str
+    path: Path
+    text: str = ""
+    merge: Merge | None = None
+    problem: str = ""
+    is_new: bool = False
+    moved_from: Path | None = None  # the course has renamed the notebook, and the file follows
+
+    def sentence(self) -> str:
+        """What was carried, in one line."""
+        if self.problem:
+            return self.problem
+        if self.is_new:
+            return "new; added."
+        merge = self.merge
+        assert merge is not None
+        pieces = []
+        if merge.kept:
+            pieces.append(f"answers kept: {', '.join(merge.kept)}")
+        if merge.num_notes:
+            pieces.append(f"{_count(merge.num_notes, 'note')} of yours in our cells kept")
+        if merge.num_own_cells:
+            pieces.append(f"{_count(merge.num_own_cells, 'own cell')} kept")
+        if merge.renumbered:
+            moves = (f"{old} is now {new}" for old, new in merge.renumbered.items())
+            pieces.append(f"renumbered: {', '.join(moves)}")
+        if merge.removed:
+            gone = ", ".join(dict.fromkeys(merge.removed))
+            pieces.append(f"no longer asked: {gone} (your answer stays in the notebook)")
+        if merge.changed:
+            pieces.append(f"changed, so check again: {', '.join(merge.changed)}")
+        if self.moved_from:
+            pieces.append(f"was {self.moved_from.name}")
+        return f"{'; '.join(pieces) or 'nothing of yours was in it'}."
+
+
+def _count(number, noun):
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def planned_updates(folder: Path) -> list[NotebookUpdate]:
+    """Return what `attn update` would write, notebook by notebook. Writes nothing."""
+    released = course_files.released_notebooks()
+    then = released_then(folder)
+    edition = edition_of(folder)
+    if _as_numbers(edition.get("version")) > _as_numbers(version()):
+        raise UserError(
+            f"this folder is of edition {edition['version']}, and the installed course is older "
+            f"({version()}); install the newer one first."
+        )
+    here = notebooks_in(folder)
+    renamed: dict[str, str] = {}  # name now: name then
+    for name in then:
+        if name not in released:
+            renamed |= {new: name for new in released if new[3:] == name[3:] and new not in then}
+    updates = []
+    for name, path in here.items():
+        if name not in released and name not in renamed.values():
+            sentence = "no longer part of the course; it stays as it is."
+            updates.append(NotebookUpdate(name, path, problem=sentence))
+    for name, source in released.items():
+        old_name = renamed.get(name, name)
+        mine = here.get(old_name) or here.get(name)
+        if mine is not None:
+            update = _planned(name, source, then.get(old_name), mine)
+            if old_name != name and mine.stem == old_name:
+                update.moved_from, update.path = mine, mine.with_name(f"{name}.ipynb")
+            if update.problem or update.text:
+                updates.append(update)
+        elif name not in then and name not in renamed and edition.get("is_whole", True):
+            text = as_text(student_copy(source))
+            path = folder / f"{name}.ipynb"
+            updates.append(NotebookUpdate(name, path, text, is_new=True))
+    return updates
+
+
+def _planned(name: str, source: Path, base: Path | None, mine: Path) -> NotebookUpdate:
+    update = NotebookUpdate(name, mine)
+    is_same = base is not None and base.read_text("utf-8") == source.read_text("utf-8")
+    if base and base.stem == name and is_same:
+        return update
+    try:
+        notebook = read_notebook(mine)
+        released_before = read_notebook(base) if base else None
+    except NotANotebook as problem:
+        update.problem = f"left as it is, for {problem}"
+        return update
+    update.merge = merge(released_before, read_notebook(source), notebook)
+    update.text = as_text(update.merge.notebook)
+    return update
+
+
+def _as_numbers(text: object) -> list[int]:
+    return [int(part) if part.isdigit() else 0 for part in str(text or 0).split(".")]
+
+
+def apply_updates(folder: Path, updates: Sequence[NotebookUpdate]) -> Path | None:
+    """Back up, then write each notebook in one step; return the folder of the backup, if one was needed.
+
+    The released notebook is replaced after the student's, so that an update which is stopped half way goes on
+    where it was.
+    """
+    released = course_files.released_notebooks()
+    backup = None
+    touched = [u.moved_from or u.path for u in updates if u.text and not u.is_new]
+    if touched:
+        backup = new_backup_folder(folder)
+        try:
+            backup.mkdir(parents=True)
+            for path in touched:
+                shutil.copy2(path, backup / path.name)
+        except OSError as error:
+            shutil.rmtree(backup, ignore_errors=True)
+            reason = (error.strerror or "it cannot be written").lower()
+            raise UserError(
+                f"no backup could be made in {folder}: {reason}; nothing was changed."
+            ) from None
+    for update in updates:
+        if not update.text:
+            continue
+        if update.is_new and update.path.exists():
+            continue
+        try:
+            write_atomically(update.path, update.text)
+            if update.moved_from:
+                update.moved_from.unlink()
+            text = released[update.name].read_text("utf-8")
+            write_atomically(folder / HIDDEN_FOLDER / RELEASED / f"{update.name}.ipynb", text)
+        except OSError as error:
+            reason = (error.strerror or "it cannot be written").lower()
+            kept = f" The notebooks as they were are in {backup}." if backup else ""
+            raise UserError(
+                f"stopped at {update.path.name}: {reason}. Nothing is lost, and attn update goes on "
+                f"from there.{kept}"
+            ) from None
+        _note(folder, update.merge)
+    gone = [name for name in released_then(folder) if name not in released]
+    for name in gone:
+        if any(update.moved_from and update.moved_from.stem == name for update in updates):
+            (folder / HIDDEN_FOLDER / RELEASED / f"{name}.ipynb").unlink(missing_ok=True)
+    is_whole = bool(edition_of(folder).get("is_whole", True))
+    now = released_then(folder)
+    write_edition(folder, [name for name in released if name in now], is_whole=is_whole)
+    return backup
+
+
+def _note(folder: Path, merge: Merge | None) -> None:
+    """Note what an update changed about verdicts that were given before."""
+    if merge is None:
+        return
+    if merge.renumbered:
+        append(folder, {"renumbered": merge.renumbered})
+    for question in merge.changed:
+        append(folder, {"question": question, "changed": True})
+
+
+def reset_question(folder: Path, target: Target) -> Path:
+    """Put the released answer cells of a question back; return the backup of the notebook as it was."""
+    assert target.file is not None
+    base = released_then(folder).get(target.notebook)
+    source = base or course_files.released_notebooks()[target.notebook]
+    try:
+        notebook = read_notebook(target.file)
+    except NotANotebook as problem:
+        raise UserError(f"{target.file} cannot be read: {problem}") from None
+    released = [cell for cell in cells_of(read_notebook(source)) if _answers(cell, target.question)]
+    mine = cells_of(notebook)
+    for cell in released:
+        own = next((c for c in mine if c.id == cell.id), None) or next(
+            (c for c in mine if c.defined & cell.defined and c.role == cell.role), None
+        )
+        if own is not None:
+            notebook["cells"][own.number] = {**cell.data, "id": own.id or cell.id}
+        else:
+            last = max(
+                (c.number for c in mine if c.question == target.question), default=len(mine) - 1
+            )
+            notebook["cells"].insert(last + 1, dict(cell.data))
+            mine = cells_of(notebook)
+    backup = new_backup_folder(folder) / target.file.name
+    backup.parent.mkdir(parents=True)
+    shutil.copy2(target.file, backup)
+    write_atomically(target.file, as_text(notebook))
+    append(folder, {"question": target.question, "changed": True})
+    return backup
+
+
+def _answers(cell, question):
+    return cell.question == question and cell.role in ("answer", "written")

@@ -1,0 +1,500 @@
+"""Sorts the download of an LMS into folders of students; collected.csv keeps what the LMS says."""
+
+import contextlib
+import hashlib
+import io
+import os
+import re
+import stat
+import struct
+import unicodedata
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from attn_course.atomic_file import write_atomically
+from attn_course.command_line import ATTENTION, DONE, log
+from attn_course.errors import UserError
+from attn_grader.lms import LMS, Copy, Entry, Student
+from attn_grader.record import digest
+from attn_grader.roster import Person, Roster
+from attn_grader.spreadsheet import csv_text, guarded, read_rows, unguarded
+from attn_grader.submissions import UNSEEN, canonical, notebook_by_cells, notebook_of
+
+COLLECTED = "collected.csv"
+EARLIER = "earlier"  # the folder of copies that a newer one has replaced
+MOST_PROBLEMS = 20  # that are told; the others are counted
+UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
+GRADED = (".ipynb", ".py")
+MAX_FILE = 100 << 20  # bytes of one file, unpacked
+MAX_INNER_ARCHIVE = 20 << 20  # bytes of an archive that a student handed in
+MAX_UNPACKED = 200 << 20  # bytes that one such archive may unpack to
+MAX_NOTEBOOKS = 100  # in one such archive
+MAX_DIRECTORY = 1 << 20  # bytes of the list of files in such an archive, about 10,000 files
+TOO_LARGE = f"it is larger than {MAX_FILE >> 20} MB."
+DAMAGED_ARCHIVE = "this archive is damaged."
+CLUTTER = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
+# The records with which a zip archive ends: the common one, and the one of archives beyond 4 GB.
+END_OF_ARCHIVE = b"PK\x05\x06"
+END_OF_ZIP64 = b"PK\x06\x06"
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A row of collected.csv: a file below submissions/, and what the LMS tells about it."""
+
+    student: str
+    file: str  # below the student's folder
+    handed_in: datetime | None
+    late: bool
+    counts: bool  # whether it is the newest copy
+    name: str
+    email: str
+    lms_id: str
+    id: str
+    version: str
+    sha256: str
+    source: str
+
+
+COLUMNS = [field.name for field in fields(Collected)]
+
+
+def read_collected(folder: Path) -> dict[tuple[str, str], Collected]:
+    """Return {(student, file): row} of the collected.csv in a folder; {} where there is none."""
+    path = folder / COLLECTED
+    if not path.exists():
+        return {}
+    collected = {}
+    for where, row in read_rows(path, COLUMNS):
+        cells: dict[str, Any] = {name: unguarded(row[name]) for name in COLUMNS}
+        try:
+            moment = datetime.fromisoformat(row["handed_in"]) if row["handed_in"] else None
+        except ValueError:
+            raise UserError(
+                f"{where}: handed_in is {row['handed_in']!r}, not a date such as 2026-11-20T18:00."
+            ) from None
+        cells["handed_in"] = moment.astimezone() if moment else None
+        for name in ("late", "counts"):
+            cells[name] = row[name] == "yes"
+        collected[cells["student"], cells["file"]] = Collected(**cells)
+    return collected
+
+
+def dump(rows: Iterable[Collected]) -> str:
+    """Return the rows as the text of a collected.csv."""
+    return csv_text([_cells(row) for row in rows], COLUMNS)
+
+
+def _cells(row):
+    cells = asdict(row)
+    cells["handed_in"] = row.handed_in.isoformat(timespec="seconds") if row.handed_in else ""
+    for name in ("late", "counts"):
+        cells[name] = "yes" if cells[name] else ""
+    return {name: guarded(cell) for name, cell in cells.items()}
+
+
+def collect(
+    download: Path,
+    lms: str,
+    out: Path,
+    *,
+    roster: Roster,
+    worksheet: Path | None = None,
+    dry_run: bool = False,
+) -> int:
+    """Sort a download of an LMS into `out`, print the table of what is where, return the exit status.
+
+    No file is overwritten, and the same command again goes on where it was stopped: the newest copy of a
+    notebook is <student>/NN_name.ipynb, and one that was there before moves to <student>/earlier/. What is
+    no notebook of the course is kept under its own name, so that nothing handed in looks missing.
+    """
+    if out.exists() and not out.is_dir():
+        raise UserError(f"{out} is a file; --out is a folder.")
+    with entries_of(download) as entries:
+        problems: list[str] = []
+        copies = list(unpacked(LMS[lms].copies(entries, problems, worksheet), problems))
+        if not copies:
+            problem = problems[0] if problems else "it holds no file of a student."
+            raise UserError(f"{download} is not a download of {lms.title()}: {problem}")
+        students = sorted({copy.student for copy in copies}, key=lambda student: student.lms_id)
+        folders = folder_names(students, roster)
+        folder = Folder(out, read_collected(out), dry_run)
+        lines: list[Line] = []
+        try:
+            for student, file, copy in _in_order(copies, folders):
+                lines.append(Line(student, file, copy, folder.add(student, file, copy)))
+        finally:
+            folder.save()
+    strangers = [name for name in folders.values() if roster.people and name not in roster.people]
+    return _report(lines, problems, strangers, dry_run)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table that is printed: a file of one student, and what became of it."""
+
+    student: str
+    file: str
+    copy: Copy
+    outcome: str
+
+    @property
+    def is_notebook(self) -> bool:
+        """True if the file is a notebook of the course."""
+        return bool(notebook_of(PurePosixPath(self.file)))
+
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        """What stands in the columns."""
+        moment = f"{self.copy.handed_in:%Y-%m-%d %H:%M}" if self.copy.handed_in else ""
+        late = "late" if self.copy.is_late else ""
+        note = "" if self.is_notebook else "; no notebook of the course"
+        return self.student, self.file, f"{moment} {late}".strip(), f"{self.outcome}{note}"
+
+
+def _report(lines, problems, strangers, dry_run):
+    """Print the table and what needs a person."""
+    rows = [("student", "file", "handed in", ""), *(line.cells for line in lines)]
+    widths = [max(len(row[number]) for row in rows) for number in range(3)]
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        print("  ".join([*cells, row[3]]).rstrip())
+    for problem in problems[:MOST_PROBLEMS]:
+        print(f"passed over: {problem}")
+    if len(problems) > MOST_PROBLEMS:
+        print(f"passed over: {len(problems) - MOST_PROBLEMS:,} more.")
+    for name in strangers:
+        print(f"not in the roster: {name}")
+    students = len({line.student for line in lines})
+    conflicts = sum(line.outcome.startswith("NOT") for line in lines)
+    others = sum(not line.is_notebook for line in lines)
+    log.info(
+        f"{len(lines)} files of {students} students, {others} of them no notebook of the course, "
+        f"{len(problems)} passed over, {conflicts} not collected, "
+        f"{len(strangers)} students not in the roster."
+        + (" Nothing was written (--dry-run)." if dry_run else "")
+    )
+    return ATTENTION if problems or strangers or conflicts or others else DONE
+
+
+class Folder:
+    """The folder submissions/, to which copies are added and nothing is lost."""
+
+    def __init__(self, out: Path, rows: dict[tuple[str, str], Collected], dry_run: bool):
+        self.out = out
+        self.rows = rows
+        self.dry_run = dry_run
+
+    def add(self, student: str, file: str, copy: Copy) -> str:
+        """Add a copy of one file of one student; return what became of it."""
+        try:
+            data = copy.entry.read()
+        except UserError as error:
+            return f"NOT collected: {error}"
+        except Exception:  # of a library, on the bytes of a stranger: this file's alone
+            return "NOT collected: it is damaged."
+        sha256 = hashlib.sha256(data).hexdigest()
+        target = self.out / student / file
+        if target.parent.is_symlink() or target.is_symlink():
+            return f"NOT collected: {target} is a link."
+        spare = f"{EARLIER}/{sha256[:12]}/{file}"
+        before = self.rows.get((student, file))
+        there = _sha256(target) or (before.sha256 if before and self.dry_run else "")
+        if there == sha256:
+            if before is None or copy.version > before.version:
+                self._note(student, file, copy, sha256, counts=True)
+            return "already there"
+        if not there:
+            self.write(target, data)
+            self._note(student, file, copy, sha256, counts=True)
+            return "new"
+        if before is None or before.sha256 != there:
+            return "NOT collected: another file is there that attn collect did not write."
+        if copy.version > before.version:
+            old = f"{EARLIER}/{there[:12]}/{file}"
+            if not self.dry_run:
+                kept = self.out / student / old
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(target, kept)
+            self.rows[student, old] = replace(before, file=old, counts=False)
+            self.write(target, data)
+            self._note(student, file, copy, sha256, counts=True)
+            return f"newer; the copy before is {old}"
+        if _sha256(self.out / student / spare) != sha256:
+            self.write(self.out / student / spare, data)
+        self._note(student, spare, copy, sha256, counts=False)
+        return f"older; kept as {spare}"
+
+    def _note(self, student, file, copy, sha256, *, counts):
+        self.rows[student, file] = Collected(
+            student=student,
+            file=file,
+            handed_in=copy.handed_in,
+            late=copy.is_late,
+            counts=counts,
+            **asdict(copy.student),
+            version=copy.version,
+            sha256=sha256,
+            source=copy.entry.path,
+        )
+
+    def write(self, target: Path, data: bytes) -> None:
+        """Write a whole file, where none is."""
+        if not self.dry_run:
+            write_atomically(target, data)
+
+    def save(self) -> None:
+        """Write collected.csv."""
+        if not self.dry_run:
+            rows = [row for _, row in sorted(self.rows.items())]
+            write_atomically(self.out / COLLECTED, dump(rows))
+
+
+def _sha256(path):
+    """Return the digest of what is in a file, "" where there is none."""
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""
+
+
+def _in_order(copies, folders):
+    """Return (folder, file, copy) by their names; of the copies of one file the newest comes last."""
+    rows = []
+    for copy in copies:
+        suffix = copy.file.suffix.lower()
+        notebook = notebook_of(copy.file) or _notebook_by_cells(copy)
+        file = f"{notebook}{suffix}" if notebook else _safe(copy.file.name)
+        # Of equally new ones the one with the plain name counts, then the one nearest to the top.
+        nearness = max(0, 9 - len(copy.file.parts))
+        version = f"{copy.version} {int(copy.file.stem == notebook)}{nearness}"
+        rows.append((folders[copy.student], file, replace(copy, version=version)))
+    return sorted(rows, key=lambda row: (row[0], row[1], row[2].version))
+
+
+def _notebook_by_cells(copy):
+    """Return the notebook that a file is by its cells, "" where that cannot be told."""
+    if copy.file.suffix.lower() not in GRADED:
+        return ""
+    try:
+        return notebook_by_cells(copy.entry.read(), copy.file.name)
+    except Exception:  # `Folder.add` says what is wrong with the file
+        return ""
+
+
+def folder_names(students: Sequence[Student], roster: Roster) -> dict[Student, str]:
+    """Return {student: name of the folder}, which is the roster's where it knows the student.
+
+    Others get the name that the LMS has, with their number where two have the same. Who have one number
+    are one student.
+    """
+    names = {}
+    for student in students:
+        person = _person(student, roster)
+        name = person.student if person else student.email or student.name or student.lms_id
+        names[student] = _safe(name)
+    suffix = _safe
+    while True:  # a name with its number may be the name of yet another one
+        owners = {(canonical(name), student.lms_id) for student, name in names.items()}
+        taken = Counter([COLLECTED, *(name for name, _ in owners)])
+        shared = [student for student, name in names.items() if taken[canonical(name)] > 1]
+        if not shared:
+            return names
+        for student in shared:
+            names[student] += f"-{suffix(student.lms_id)}"
+        suffix = digest  # two numbers may be made safe alike, and never have one digest
+
+
+def _person(student: Student, roster: Roster) -> Person | None:
+    """Return the row of the roster for a student of the LMS: by number, e-mail or name, if only one fits."""
+    for fits in (_has_number, _has_email, _has_name):
+        people = [person for person in roster.people.values() if fits(person, student)]
+        people = [person for person in people if not _has_other_email(person, student)]
+        if people:
+            return people[0] if len(people) == 1 else None
+    return None
+
+
+def _has_number(person, student):
+    """Return True if the numbers of the LMS or of the institution agree."""
+    is_its_own = student.lms_id == person.lms_id
+    return is_its_own or (bool(student.id) and student.id in (person.id, person.student))
+
+
+def _has_email(person, student):
+    """Return True if the e-mails agree."""
+    emails = {canonical(person.email), canonical(person.student)}
+    return bool(student.email) and canonical(student.email) in emails
+
+
+def _has_other_email(person, student):
+    """Return True if both e-mails are there and differ: these are two people, whatever else agrees."""
+    is_known = bool(person.email and student.email)
+    return is_known and not _has_email(person, student)
+
+
+def _has_name(person, student):
+    """Return True if the names agree; Canvas squeezes "Lovelace, Ada" into "lovelaceada"."""
+    name = _squeezed(student.name)
+    words = re.split(r"[,\s]+", person.name or person.student)
+    turned = {_squeezed("".join(words[k:] + words[:k])) for k in range(len(words))}
+    return bool(name) and name in turned
+
+
+def _squeezed(name):
+    return re.sub(r"[\W_]", "", canonical(name))
+
+
+def _safe(name):
+    """A name that is a file's on every system, and leads nowhere else."""
+    seen = UNSEEN.sub("", UNSAFE.sub("_", name))
+    plain = unicodedata.normalize("NFC", seen).strip(". ")
+    return plain.encode()[:120].decode("utf-8", "ignore") or "_"
+
+
+@contextlib.contextmanager
+def entries_of(path: Path) -> Iterator[list[Entry]]:
+    """The files of a zip archive or, where a browser has unpacked it, of a folder."""
+    if path.is_dir():
+        yield list(_entries_of_folder(path))
+        return
+    if not path.exists():
+        raise UserError(f"there is no file {path}.")
+    try:
+        archive = zipfile.ZipFile(path)
+        entries = list(_entries_of_archive(archive))
+    except Exception:
+        raise UserError(f"{path} is not a zip archive.") from None
+    with archive:
+        yield entries
+
+
+def _entries_of_folder(folder):
+    for path in sorted(folder.rglob("*")):
+        inner = path.relative_to(folder)
+        if path.is_file() and not path.is_symlink() and not _is_clutter(inner):
+            date = datetime.fromtimestamp(path.stat().st_mtime).isoformat()
+            yield Entry(_shown(inner.as_posix()), partial(_read_file, path), date)
+
+
+def _entries_of_archive(archive):
+    for info in archive.infolist():
+        name = _decoded(info)
+        is_folder = name.endswith("/")
+        if not is_folder and not _is_clutter(PurePosixPath(name)):
+            date = "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*info.date_time)
+            yield Entry(name, partial(_read, archive, info), date)
+
+
+def _is_clutter(path):
+    """Return True if a system or Jupyter has made a file, and no student."""
+    return not CLUTTER.isdisjoint(path.parts) or path.name.startswith("._")
+
+
+def _decoded(info):
+    """Return a name as it was meant: some archives hold UTF-8 and do not say so."""
+    if not info.flag_bits & 0x800:
+        with contextlib.suppress(UnicodeError):
+            return _shown(info.filename.encode("cp437").decode("utf-8"))
+    return _shown(info.filename)
+
+
+def _shown(name):
+    """Return a name that steers no terminal and breaks no line."""
+    return UNSEEN.sub("\ufffd", name) or "(a file without a name)"
+
+
+def _read_file(path):
+    """Return the bytes of a file in a folder; raise UserError."""
+    if path.stat().st_size > MAX_FILE:
+        raise UserError(TOO_LARGE)
+    return path.read_bytes()
+
+
+def _read(archive, info):
+    """Return the bytes of a file in an archive; raise UserError."""
+    if stat.S_ISLNK(info.external_attr >> 16):
+        raise UserError("it is a link.")
+    if info.flag_bits & 1:
+        raise UserError("it is encrypted.")
+    if info.file_size > MAX_FILE:  # no more than this is ever unpacked
+        raise UserError(TOO_LARGE)
+    try:
+        return archive.read(info)
+    except Exception:  # each way of packing has errors of its own
+        raise UserError("it is damaged.") from None
+
+
+def unpacked(copies: Iterable[Copy], problems: list[str]) -> Iterator[Copy]:
+    """Yield the copies one by one; of a student's own archive the notebooks, from one level deep.
+
+    An archive without a notebook that can be unpacked is kept as it is.
+    """
+    for copy in copies:
+        if copy.file.suffix.lower() != ".zip":
+            yield copy
+            continue
+        try:
+            notebooks = list(_inner(copy))
+        except UserError as error:
+            problems.append(f"{copy.entry.path}: {error}")
+            notebooks = [copy]
+        except Exception:
+            problems.append(f"{copy.entry.path}: {DAMAGED_ARCHIVE}")
+            notebooks = [copy]
+        yield from notebooks
+
+
+def _inner(copy):
+    """The notebooks in an archive that a student handed in."""
+    archive = _inner_archive(copy)
+    paths = [entry.path for entry in _entries_of_archive(archive)]
+    kept = [path for path in paths if PurePosixPath(path).suffix.lower() in GRADED]
+    if not kept:
+        raise UserError("this archive holds no notebook.")
+    if len(kept) > MAX_NOTEBOOKS:
+        raise UserError(f"this archive holds more than {MAX_NOTEBOOKS} notebooks and scripts.")
+    if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
+        raise UserError(f"this archive unpacks to more than {MAX_UNPACKED >> 20} MB.")
+    for path in kept:
+        read = partial(_read_inner, copy, path)
+        entry = replace(copy.entry, path=f"{copy.entry.path}/{path}", read=read)
+        yield replace(copy, file=PurePosixPath(path), entry=entry)
+
+
+def _read_inner(copy, path):
+    """Return a file of a student's archive, which is unpacked anew: not all of them are kept in memory."""
+    for entry in _entries_of_archive(_inner_archive(copy)):
+        if entry.path == path:
+            return entry.read()
+    raise UserError("it is damaged.")
+
+
+def _inner_archive(copy):
+    """Return an archive that a student handed in; raise UserError where it is too large or none at all."""
+    data = copy.entry.read()
+    if len(data) > MAX_INNER_ARCHIVE:
+        raise UserError(f"this archive is larger than {MAX_INNER_ARCHIVE >> 20} MB.")
+    if _size_of_directory(data) > MAX_DIRECTORY:
+        raise UserError("this archive holds too many files.")
+    try:
+        return zipfile.ZipFile(io.BytesIO(data))
+    except Exception:
+        raise UserError(DAMAGED_ARCHIVE) from None
+
+
+def _size_of_directory(data):
+    """Return how long the list of files at the end of an archive is, by whichever record has more."""
+    end = data.rfind(END_OF_ARCHIVE)
+    tail = data[end : end + 22]
+    if end < 0 or len(tail) < 22:
+        raise UserError("this is not a zip archive.")
+    size = struct.unpack("<4s4H2LH", tail)[5]
+    start = data.rfind(END_OF_ZIP64, 0, end)
+    record = data[start : start + 56]
+    if start >= 0 and len(record) == 56:
+        size = max(size, struct.unpack("<4sQ2H2L4Q", record)[8])
+    return size

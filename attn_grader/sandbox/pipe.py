@@ -1,0 +1,299 @@
+"""How plain data and raw arrays cross a pipe, within limits."""
+
+import contextlib
+import itertools
+import json
+import math
+import os
+import select
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+with contextlib.suppress(ImportError):  # Windows has none, and no sandbox
+    import fcntl
+
+MAX_BYTES = 16 << 20  # one message
+ENOUGH = 1 << 18  # bytes to send at once where there is more to come
+ITEM = 64  # bytes that stand for a number or a container; so many items never fill a message
+PIECE = 1 << 16  # bytes copied or read at a time: larger pieces take new memory each
+MAX_HEADER = 8 << 20  # the part of it that is parsed as JSON
+MAX_ITEMS = 30_000  # numbers, strings and containers in one message
+MAX_DEPTH = 64
+LENGTH = 4  # bytes that hold the length of the header
+LENGTH_OF_MESSAGE = 8
+MAX_DIMENSION = 1 << 31
+NUMBERS = frozenset([int, float, bool, type(None)])  # types that are what JSON has
+PLAIN = NUMBERS | {str}
+DTYPES = frozenset("|b1 |i1 |u1 <i2 <u2 <i4 <u4 <i8 <u8 <f2 <f4 <f8 <c8 <c16".split())
+
+
+class PipeError(Exception):
+    """Bytes that are not a message, or a value that cannot be sent; the text is one sentence."""
+
+
+def encode(value: Any) -> bytes:
+    """Return `value` as bytes: the length of a JSON tree, the tree, then every array's bytes."""
+    packed = Packed(value)
+    header = json.dumps(packed.tree).encode()
+    return b"".join([struct.pack("<I", len(header)), header, *packed.buffers])
+
+
+class Packed:
+    """A value as it stands in a message; packed already, it may be a part of another one."""
+
+    def __init__(self, value: Any) -> None:
+        self.buffers: list[Any] = []  # of arrays, each in one piece
+        self.num_items = 0
+        self.tree = self._pack(value, 0)
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes in a message, and no less than ITEM for each part."""
+        return ITEM * self.num_items + sum(map(len, self.buffers))
+
+    def _pack(self, value, depth):
+        kind = type(value)
+        if kind in PLAIN:
+            return value
+        if depth >= MAX_DEPTH:
+            raise PipeError(f"it is nested more than {MAX_DEPTH} levels deep")
+        if isinstance(value, tuple):
+            return self._pack_all("tuple", value, depth)
+        if isinstance(value, list):
+            return self._pack_all("list", value, depth)
+        if isinstance(value, dict):
+            keys_and_values = itertools.chain.from_iterable(value.items())
+            return self._pack_all("dict", keys_and_values, depth)
+        if kind is np.ndarray:
+            return self._pack_array(value)
+        return self._pack_rare(value, depth)
+
+    def _pack_all(self, tag, items, depth):
+        tree = [tag]
+        for item in items:
+            tree.append(item if type(item) in PLAIN else self._pack(item, depth + 1))
+        self.num_items += len(tree)
+        return tree
+
+    def _pack_rare(self, value, depth):
+        if isinstance(value, str):
+            return value
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, float):
+            return float(value)
+        if isinstance(value, complex):
+            return ["complex", value.real, value.imag]
+        if isinstance(value, np.generic):
+            number = float(value) if value.dtype.char == "g" else value.item()
+            return self._pack(number, depth + 1)
+        if isinstance(value, Packed):
+            self.buffers += value.buffers
+            self.num_items += value.num_items
+            return value.tree
+        return self._pack_array(value)
+
+    def _pack_array(self, value):
+        """Return the type and shape of an array or tensor, and add its bytes to the buffers."""
+        tag = "array"
+        torch = sys.modules.get("torch")  # never imported for the sake of NumPy answers
+        if torch is not None and isinstance(value, torch.Tensor):
+            tag = "tensor"
+            value = value.detach().cpu().numpy()
+        if not isinstance(value, np.ndarray):
+            raise PipeError(f"it is a {type(value).__name__}, not numbers, text or arrays")
+        array = _numeric(np.asarray(value))
+        self.buffers.append(array.tobytes())
+        return [tag, array.dtype.str, *array.shape]
+
+
+def _numeric(array):
+    """Return `array` little-endian and of a type in DTYPES; objects count if they are numbers."""
+    if array.dtype.char in "gO":
+        with contextlib.suppress(TypeError, ValueError):
+            array = array.astype(np.float64)
+    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    if array.dtype.str not in DTYPES:
+        raise PipeError(f"it is an array of {array.dtype}, not of numbers")
+    return array
+
+
+def decode(body: bytes | bytearray, *, tensors: bool = False) -> Any:
+    """Return the value in `body`, whoever wrote it; a tensor arrives as an array unless `tensors`."""
+    size = int.from_bytes(body[:LENGTH], "little")
+    if size > min(len(body) - LENGTH, MAX_HEADER):
+        raise PipeError("the message has no readable header")
+    end = LENGTH + size
+    whole = memoryview(body)
+    try:
+        tree = json.loads(str(whole[LENGTH:end], "utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise PipeError("the message is not JSON") from error
+    reader = _Reader(whole[end:], tensors)
+    value = reader.unpack(tree, 0)
+    if len(reader.data):
+        raise PipeError("the message is longer than its arrays")
+    return value
+
+
+class _Reader:
+    """Takes a parsed tree back to values, handing out `data` to the arrays in order."""
+
+    def __init__(self, data, tensors):
+        self.data = data
+        self.tensors = tensors
+        self.num_items = 0
+
+    def unpack(self, node: Any, depth: int) -> Any:
+        """Return the value of a part of the tree, which lies so deep in it."""
+        kind = type(node)
+        if kind is str:
+            if node.isascii():
+                return node
+            return node.encode("utf-8", "replace").decode()  # a lone surrogate breaks reports
+        if kind in NUMBERS:
+            return node
+        self.num_items += len(node)
+        if depth >= MAX_DEPTH or self.num_items > MAX_ITEMS:
+            raise PipeError(f"it has over {MAX_ITEMS:,} items or {MAX_DEPTH} levels")
+        match node:
+            case ["array" | "tensor" as tag, str(dtype), *shape]:
+                return self._array(tag, dtype, shape)
+            case ["complex", float(real), float(imag)]:
+                return complex(real, imag)
+            case ["list" | "tuple" | "dict" as tag, *items]:
+                values = []
+                for item in items:
+                    is_number = type(item) in NUMBERS
+                    values.append(item if is_number else self.unpack(item, depth + 1))
+                return self._container(tag, values)
+        raise PipeError("the message has a part of unknown kind")
+
+    @staticmethod
+    def _container(tag, items):
+        if tag == "list":
+            return items
+        if tag == "tuple":
+            return tuple(items)
+        keys = items[::2]
+        values = items[1::2]
+        # Text alone: keys of another kind can be chosen so that making the dictionary takes hours.
+        is_text = all(isinstance(key, str) for key in keys)
+        if not is_text or len(keys) != len(values):
+            raise PipeError("the message has a dictionary with unusable keys")
+        return dict(zip(keys, values, strict=True))
+
+    def _array(self, tag, dtype, shape):
+        """Take an array of this type and shape from the front of the data."""
+        is_known = dtype in DTYPES and len(shape) <= MAX_DEPTH
+        if not is_known or not all(type(n) is int and 0 <= n < MAX_DIMENSION for n in shape):
+            raise PipeError("the message has an array of unknown type or shape")
+        num_bytes = math.prod(shape, start=np.dtype(dtype).itemsize)
+        if num_bytes > len(self.data):
+            raise PipeError("the message has an array larger than its bytes")
+        try:
+            flat = np.frombuffer(self.data[:num_bytes], dtype)
+            array = flat.reshape(shape).copy()
+        except ValueError as error:  # NumPy's word on many long axes beside an empty one
+            raise PipeError("the message has an array of unusable shape") from error
+        self.data = self.data[num_bytes:]
+        if tag == "tensor" and self.tensors:
+            import torch
+
+            return torch.from_numpy(array)
+        return array
+
+
+def send(write: Callable[[memoryview], int], body: bytes) -> None:
+    """Write one message through `write(bytes) -> count`."""
+    length = struct.pack("<Q", len(body))
+    first = length + body[:PIECE]
+    rest = memoryview(body)[PIECE:]
+    for data in (memoryview(first), rest):
+        while data:
+            count = write(data)
+            data = data[count:]
+
+
+class Inbox:
+    """Takes whole messages out of what `read(count) -> bytes` gives; what is beyond one is kept."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self.read = read
+        self.ahead = b""
+
+    def receive(self, limit: int = MAX_BYTES) -> bytearray:
+        """Return the next message; EOFError when the other end is gone."""
+        while len(self.ahead) < LENGTH_OF_MESSAGE:
+            self.ahead += self._piece(PIECE)
+        (size,) = struct.unpack_from("<Q", self.ahead)
+        if size > limit:
+            raise PipeError(f"it is larger than {limit >> 20} MB")
+        end = LENGTH_OF_MESSAGE + size
+        first = self.ahead[LENGTH_OF_MESSAGE:end]
+        self.ahead = self.ahead[end:]
+        body = bytearray(size)
+        body[: len(first)] = first
+        done = len(first)
+        while done < size:
+            piece = self._piece(min(size - done, PIECE))
+            end = done + len(piece)
+            body[done:end] = piece
+            done = end
+        return body
+
+    def _piece(self, count):
+        piece = self.read(count)
+        if not piece:
+            raise EOFError
+        return piece
+
+
+class Connection:
+    """Our end of a socket: whole messages, each sent or received before a deadline."""
+
+    def __init__(self, fd: int):
+        self.fd = fd
+        self.deadline = 0.0
+        self.inbox = Inbox(self._read)
+        fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+    def send(self, value: Any, deadline: float) -> None:
+        """Send one message; TimeoutError when it is late."""
+        self.deadline = deadline
+        send(self._write, encode(value))
+
+    def receive(self, deadline: float, limit: int = MAX_BYTES) -> Any:
+        """Return the next message; EOFError when the other end is gone, TimeoutError when late."""
+        self.deadline = deadline
+        return decode(self.inbox.receive(limit))
+
+    def _write(self, data):
+        return self._try(os.write, data, select.POLLOUT)
+
+    def _read(self, count):
+        self._wait(select.POLLIN)
+        return self._try(os.read, count, select.POLLIN)
+
+    def _try(self, call, argument, event):
+        """Read or write as soon as that is possible without waiting."""
+        while True:
+            with contextlib.suppress(BlockingIOError):
+                return call(self.fd, argument)
+            self._wait(event)
+
+    def _wait(self, event):
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        poll = select.poll()
+        poll.register(self.fd, event)
+        poll.poll(1000 * left)

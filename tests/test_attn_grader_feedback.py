@@ -1,0 +1,171 @@
+"""Feedback goes back under the names of the download, as pages that need no other file."""
+
+import base64
+import json
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+import pytest
+from classroom import filled, notebook, png
+from sandbox_sessions import needs_sandbox
+
+from attn_course import cli
+from attn_grader.collect import COLLECTED, Collected, dump
+from attn_grader.lms import LMS, Entry
+
+NAME = "01_copying"
+ENTRY = Entry("", bytes)
+METADATA = """submission_11:
+  :submitters:
+  - :name: Ada Lovelace
+    :email: ada@x.edu
+submission_12:
+  :submitters:
+  - :name: Zoë Åberg
+    :email: zoe@x.edu
+  - :name: Lee Kim
+    :email: lee@x.edu
+"""
+PHOTO = base64.b64encode(png(4, 4)).decode()
+PASTED = filled(NAME, {("1.7", "written"): f"![map](data:image/png;base64,{PHOTO})"})
+# LMS: the download, and the names of the pages in the archive that goes back
+DOWNLOADS = {
+    "canvas": (
+        {
+            "lovelaceada_1234_901_01_copying.ipynb": PASTED,
+            "åbergzoë_LATE_1235_902_HW1.ipynb": notebook(NAME),
+            "kimlee_1236_903_answer.html": "<p>1.1</p>",
+        },
+        {
+            "lovelaceada_1234_901_01_copying.html",
+            "åbergzoë_LATE_1235_902_HW1.html",
+            "kimlee_1236_903_answer.html",
+        },
+    ),
+    "moodle": (
+        {
+            "Ada Lovelace_501_assignsubmission_file/01_copying.ipynb": PASTED,
+            "Zoë Åberg_502_assignsubmission_file_/work/01_copying.ipynb": notebook(NAME),
+            "Lee Kim_503_assignsubmission_file_01_copying.ipynb": notebook(NAME),
+        },
+        {
+            "Ada Lovelace_501_assignsubmission_file/feedback.html",
+            "Zoë Åberg_502_assignsubmission_file_/feedback.html",
+            "Lee Kim_503_assignsubmission_file_feedback.html",
+        },
+    ),
+    "gradescope": (
+        {
+            "assignment_7_export/submission_metadata.yml": METADATA,
+            "assignment_7_export/submission_11/01_copying.ipynb": PASTED,
+            "assignment_7_export/submission_12/01_copying.ipynb": notebook(NAME),
+        },
+        {
+            "submission_11/feedback.html",
+            "submission_12/feedback-lee_x_edu~0b12bb1e2d27.html",
+            "submission_12/feedback-zoe_x_edu~0b12bb1e2d27.html",
+        },
+    ),
+}
+
+
+def names_in(path):
+    with zipfile.ZipFile(path) as archive:
+        return {re.sub(r"~[0-9a-f]{12}", "~0b12bb1e2d27", name) for name in archive.namelist()}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("lms", DOWNLOADS)
+def test_feedback_goes_back_under_the_names_of_the_download(tmp_path, lms):
+    files, expected = DOWNLOADS[lms]
+    with zipfile.ZipFile(tmp_path / "download.zip", "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content if isinstance(content, str) else json.dumps(content))
+    submissions, graded = str(tmp_path / "submissions"), tmp_path / "graded"
+    collect = ["collect", str(tmp_path / "download.zip"), "--from", lms, "--out", submissions]
+    assert cli.main(collect) in (0, 1)
+    assert cli.main(["grade", submissions, "--out", str(graded), "--notebooks", "1"]) in (0, 1)
+    assert cli.main(["feedback", str(graded), "--for", lms]) == 0
+    target = graded / f"feedback-{lms}.zip"
+    assert names_in(target) == expected
+    with zipfile.ZipFile(target) as archive:
+        pages = [archive.read(name).decode() for name in archive.namelist()]
+    assert sum(f"base64,{PHOTO}" in page for page in pages) == 1
+    for page in pages:
+        assert "../" not in re.sub(r"<script>.*?</script>", "", page, flags=re.S)
+        assert "sandbox" not in page.partition("</style>")[2].partition("<script>")[0]
+
+
+def row(student, file, source, *, counts=True):
+    known = {"handed_in": None, "late": False, "counts": counts, "source": source}
+    return Collected(student, file, **known, **dict.fromkeys(("name", "email", "id"), ""), lms_id="1",
+                     version="", sha256="")  # fmt: skip
+
+
+@pytest.fixture
+def graded(tmp_path):
+    (tmp_path / "students").mkdir()
+    for student in ("ann", "bob"):
+        (tmp_path / "students" / f"{student}.html").write_text(student)
+    return tmp_path
+
+
+def feedback(graded, rows, *options):
+    (graded / COLLECTED).write_text(dump(rows), "utf-8")
+    return cli.main(["feedback", str(graded), "--for", "canvas", *options])
+
+
+def test_an_archive_for_one_assignment_has_the_names_of_its_files_alone(graded):
+    rows = [
+        row("ann", "01_copying.ipynb", "leeann_1_90_01_copying.ipynb"),
+        row("ann", "02_average_of_two.ipynb", "leeann_1_91_02_average_of_two.ipynb"),
+        row("bob", "01_copying.ipynb", "raybob_2_92_01_copying.ipynb"),
+        row("bob", "earlier/1/02_average_of_two.ipynb", "raybob_2_80_x.ipynb", counts=False),
+    ]
+    assert feedback(graded, rows, "--notebooks", "2") == 0
+    assert names_in(graded / "feedback-canvas.zip") == {"leeann_1_91_02_average_of_two.html"}
+    assert feedback(graded, rows) == 0
+    expected = {"leeann_1_90_01_copying.html", "raybob_2_92_01_copying.html"}
+    assert names_in(graded / "feedback-canvas.zip") == expected
+
+
+def test_who_handed_in_no_notebook_is_named_where_the_archive_is_for_one_assignment(graded, capsys):
+    rows = [
+        row("ann", "01_copying.ipynb", "leeann_1_90_01_copying.ipynb"),
+        row("bob", "report.pdf", "raybob_2_92_report.pdf"),
+    ]
+    assert feedback(graded, rows, "--notebooks", "1") == 1
+    assert "no page for bob" in capsys.readouterr().out
+    assert names_in(graded / "feedback-canvas.zip") == {"leeann_1_90_01_copying.html"}
+    assert feedback(graded, rows) == 0
+
+
+def test_a_student_without_a_page_is_named(graded, capsys):
+    rows = [row(who, "01_copying.ipynb", f"{who}_1_90_01.ipynb") for who in ("ann", "cid")]
+    assert feedback(graded, rows) == 1
+    assert "no page for cid" in capsys.readouterr().out
+
+
+def test_feedback_without_a_download_or_for_another_lms_is_one_sentence(graded, capsys):
+    assert cli.main(["feedback", str(graded), "--for", "canvas"]) == 2
+    assert "sort the download with attn collect" in capsys.readouterr().err
+    rows = [row("ann", "01_copying.ipynb", "Ann_5_assignsubmission_file/01_copying.ipynb")]
+    assert feedback(graded, rows) == 2
+    assert "is named as Canvas names files." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lms", LMS)
+def test_a_page_is_recognised_as_its_lms_recognises_a_file_of_the_download(lms):
+    """What `attn collect` reads in the name of a page is the student whose file it answers."""
+    files, _ = DOWNLOADS[lms]
+    for source in files:
+        place = LMS[lms].feedback(f"homework/{source}")
+        if lms == "gradescope":
+            assert place.split("/")[0] in source or source.endswith(".yml")
+            continue
+        (again,) = LMS[lms].copies([replace(ENTRY, path=place)], [], None)
+        (before,) = LMS[lms].copies([replace(ENTRY, path=source)], [], None)
+        assert again.student == before.student
+        assert PurePosixPath(place).suffix == ".html"
