@@ -714,7 +714,7 @@ def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Fou
 def run_encoder(
     encoder_class: Function, num_tokens: int, width: int, batches: Sequence[Arrays]
 ) -> Found:
-    """Build one encoder, and run it in eval() on each batch of [ids (B, S), mask (B, S)].
+    """Build one encoder, and run it in evaluation mode on each batch of [ids (B, S), mask (B, S)].
 
     Returns {"outputs": a list of arrays for each batch} and of the first batch {"reached": the names of
     the parameters to which a gradient flows from each output, "names": those of all}, or
@@ -795,7 +795,7 @@ def run_filled_slot(
 def run_decoder(
     decoder_class: Function, num_tokens: int, width: int, runs: Sequence[dict[str, Any]]
 ) -> Found:
-    """Build one decoder around an attention that keeps what it is asked, and run it in eval().
+    """Build one decoder around an attention that keeps what it is asked, and run it in evaluation mode.
 
     A run is {"tokens": (B, T), "hidden": (B, D), "memory": (B, S, D), "mask": (B, S), "forward": whether
     the sequence is read at once, "shift": (number of a call of the attention, what its context is
@@ -891,8 +891,9 @@ def run_training(
     rate: float,
     clip: float,
 ) -> Found:
-    """function(model, batches, loss_of, optimiser, clip) for a small network with old gradients, in eval().
+    """function(model, batches, loss_of, optimiser, clip) for a small network.
 
+    The network is in evaluation mode and has old gradients when it is handed over.
     layers: [weight, bias] of two linear layers. batches: of [x, y]. optimiser: "SGD" or "Adam".
     Returns {"losses": what came back, "kinds": of what type each entry is, "parameters": arrays in their
     order, "modes": whether the network was in training mode at each loss}.

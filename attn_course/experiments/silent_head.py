@@ -64,8 +64,8 @@ class SilentHead(nn.Module):
         """The weighted sum of the numbers, over the last axis; a sink takes its part of the weight."""
         if not self.has_sink:
             return (scores.softmax(-1) * numbers).sum(-1)
-        column = self.sink.expand(*scores.shape[:-1], 1)
-        weights = torch.cat([scores, column], -1).softmax(-1)
+        sink = self.sink.expand(*scores.shape[:-1], 1)
+        weights = torch.cat((scores, sink), -1).softmax(-1)
         return (weights[..., :-1] * numbers).sum(-1)
 
 

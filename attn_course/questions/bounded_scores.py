@@ -226,7 +226,7 @@ def _judge_needed_bound(rng, needed_bound):
 
 
 def _needed(n, epsilon):
-    return 0.5 * math.log((n - 1) * (1 - epsilon) / epsilon)
+    return (math.log(n - 1) + math.log1p(-epsilon) - math.log(epsilon)) / 2
 
 
 def _wrong_bounds(n, epsilon):

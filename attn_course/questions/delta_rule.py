@@ -73,8 +73,8 @@ def _overwritten(rng):
 
 
 def _delta(state, key, value, eta, keep):
-    state = keep * state
-    return state + eta * np.outer(key, value - key @ state)
+    kept = keep * state
+    return kept + eta * np.outer(key, value - key @ kept)
 
 
 def _written(step: Callable, start: np.ndarray, writes: list) -> np.ndarray:

@@ -97,9 +97,9 @@ def _context(q, k, v, sink, mask):
     import torch
 
     scores = _scores(q, k).masked_fill(~mask, -torch.inf)
-    column = sink[:, None, None].expand(-1, scores.shape[1], 1)
-    weights = torch.cat([scores, column], -1).softmax(-1)
-    return weights[..., :-1] @ v
+    sinks = sink[:, None, None].expand(-1, scores.shape[1], 1)
+    weights = torch.cat([sinks, scores], -1).softmax(-1)
+    return weights[..., 1:] @ v
 
 
 def _refuse_weights(output, inputs):
@@ -132,7 +132,8 @@ def _wrong_contexts(q, k, v, sink, mask, output):
     def context(sinks=sinks, scores=scores, values=v):
         column = np.broadcast_to(sinks, (H, T, 1))
         weights = softmax(np.concatenate([scores, column], -1))
-        return weights[..., :-1] @ values, weights[..., -1:], weights
+        tokens = weights[..., :-1]
+        return tokens @ values, weights[..., -1:], weights
 
     right, rest, _ = context()
     plain, *_ = context(np.full((H, 1, 1), -np.inf))

@@ -306,8 +306,8 @@ def bound_is_smallest(rng: Generator, block_bound: Caller) -> str:
 
 
 def _bound(q, low, high, size):
-    best = np.maximum(q[:, None] * low, q[:, None] * high).sum(-1)
-    return best / q.shape[-1] ** 0.5 + math.log(size)
+    largest = np.maximum(q[:, None] * low, q[:, None] * high).sum(-1)
+    return largest / math.sqrt(q.shape[-1]) + math.log(size)
 
 
 def _exceeded(output, right, setting):
