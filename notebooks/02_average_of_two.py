@@ -40,6 +40,13 @@ rng = np.random.default_rng(2)
 # <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
+# | $a$, $b$ | the two items whose values are averaged | integers | `a`, `b` |
+# | $r$ | the leftover: the weight on neither $a$ nor $b$ | number | `leftover` |
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
 # | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
 # | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
@@ -50,8 +57,8 @@ rng = np.random.default_rng(2)
 # | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
 # | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
 # | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
-# | $a$, $b$ | the two items whose values are averaged | integers | `a`, `b` |
-# | $r$ | the leftover: the weight on neither $a$ nor $b$ | number | `leftover` |
+#
+# </details>
 #
 # Keys are *orthonormal* if $k_i^\top k_j = 0$ for $i \ne j$ and $k_i^\top k_i = 1$. The target is the average
 # $v_{ab} = \frac12(v_a + v_b)$. Two keys are *tied* if their scores are equal.

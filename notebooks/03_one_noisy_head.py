@@ -41,6 +41,17 @@ rng = np.random.default_rng(3)
 # <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
+# | $\mu_i$ | the mean of key $i$; known, and orthonormal to the other means | rows of $(n, d)$ | `means` |
+# | $\nu$ | the noise: the variance of each coordinate of a key | number | `noise` |
+# | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `length`, `ell` |
+# | $w$ | a value of the weight $\alpha_a$ | number | `w` |
+# | $\lambda_i$ | the length of key $i$, where every key has a random one | number | `lengths` |
+# | $\beta$ | the variance of a length | number | `beta` |
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
 # | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
 # | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
@@ -50,12 +61,8 @@ rng = np.random.default_rng(3)
 # | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
 # | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
 # | $a$, $b$ | the two items whose values are averaged | integers | `a`, `b` |
-# | $\mu_i$ | the mean of key $i$; known, and orthonormal to the other means | rows of $(n, d)$ | `means` |
-# | $\nu$ | the noise: the variance of each coordinate of a key | number | `noise` |
-# | $\ell = \mu_a^\top k_a$ | the length of $k_a$ along its mean | number | `length`, `ell` |
-# | $w$ | a value of the weight $\alpha_a$ | number | `w` |
-# | $\lambda_i$ | the length of key $i$, where every key has a random one | number | `lengths` |
-# | $\beta$ | the variance of a length | number | `beta` |
+#
+# </details>
 #
 # In $\mathcal N(\text{mean}, \text{variance})$ the second number is a *variance*, not a standard deviation. The keys are
 # random now: a *draw* is one random choice of all keys. The *score on a mean*, $\mu_i^\top q$, is the score that key $i$ would

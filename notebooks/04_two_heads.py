@@ -38,6 +38,9 @@ rng = np.random.default_rng(4)
 # ## Notation
 #
 # <!-- notation -->
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
@@ -55,6 +58,8 @@ rng = np.random.default_rng(4)
 # | $w$ | a value of the weight $\alpha_a$ | number | `w` |
 # | $\lambda_i$ | the length of key $i$, where every key has a random one | number | `lengths` |
 # | $\beta$ | the variance of a length | number | `beta` |
+#
+# </details>
 #
 # $q_1$ and $q_2$ are the queries of the two heads, $c_1$ and $c_2$ are what the heads return.
 

@@ -39,6 +39,15 @@ rng = np.random.default_rng(5)
 # <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
+# | $x_i$, $x$ | token $i$, and all tokens | rows of $(n, d)$ | `tokens`, `x` |
+# | $K$, $Q$, $V$ | the projections: $k_i = Kx_i$, $q_i = Qx_i$, $v_i = Vx_i$ | $(d, d)$ | `K`, `Q`, `V` |
+# | $u_a$, $u_b$, $u_c$, $u_d$ | orthogonal vectors, all of length $\rho$ | $(d,)$ | `u_a`, ..., `u_d` |
+# | $\rho$ | the length of the $u$'s | number | `rho` |
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
 # | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
 # | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
@@ -46,10 +55,8 @@ rng = np.random.default_rng(5)
 # | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
 # | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
 # | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
-# | $x_i$, $x$ | token $i$, and all tokens | rows of $(n, d)$ | `tokens`, `x` |
-# | $K$, $Q$, $V$ | the projections: $k_i = Kx_i$, $q_i = Qx_i$, $v_i = Vx_i$ | $(d, d)$ | `K`, `Q`, `V` |
-# | $u_a$, $u_b$, $u_c$, $u_d$ | orthogonal vectors, all of length $\rho$ | $(d,)$ | `u_a`, ..., `u_d` |
-# | $\rho$ | the length of the $u$'s | number | `rho` |
+#
+# </details>
 #
 # Every token now has its own query $q_i$ and its own context $c_i$; $\alpha_{ij}$ is the weight that query $i$ gives to token
 # $j$. The *outer product* $xy^\top$, in code `np.outer(x, y)`, is the matrix with $(xy^\top)z = x\,(y^\top z)$.

@@ -54,6 +54,21 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $D$ | number of features of a token, the *width* | 12 |
 # | $H$ | number of heads | 3 |
 # | $d = D / H$ | width of the queries, keys and values of one head | 4 |
+# | $W$, $\gamma$ | the weight matrix and the bias of a linear map | $12 \times 12$, 12 |
+#
+# <!-- notation -->
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
+# | $Z = \sum_h e^{s_h}$ | the sum of the exponentials, by which each of them is divided | number | `Z` |
+#
+# </details>
 #
 # $$q = xW_q^\top + \gamma_q, \quad k = xW_k^\top + \gamma_k, \quad v = xW_v^\top + \gamma_v, \qquad
 # c = \operatorname{softmax}\!\big(qk^\top / \sqrt d\big)\, v \tag{1}$$

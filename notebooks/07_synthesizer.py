@@ -48,6 +48,19 @@ torch.set_default_dtype(torch.float64)
 # | $\gamma_B$ | the bias of the second map, the same for all heads | $(L,)$ | `b2` |
 # | $W_V^{(i)}$, $W_O$ | the value projection of head $i$ and the last projection, as in 06 | $(D, d)$, $(D, D)$ | `value`, `out` |
 # | $L$ | the length of the longest sequence allowed | number | `max_length` |
+#
+# <!-- notation -->
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
+# | $T$ | the number of queries, which is that of the tokens in self-attention | number | `T` |
+# | $D$ | the width of a token | number | `D` |
+# | $H$ | the number of heads | number | `num_heads` |
+#
+# </details>
 
 # %% [markdown]
 # ## The definition

@@ -56,6 +56,9 @@ def working(question, **mine):
 # that you have not written is replaced by the course's, so the notebook always runs.)
 #
 # <!-- notation -->
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
 # | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
@@ -65,6 +68,8 @@ def working(question, **mine):
 # | $S$ | the number of keys | number | `S` |
 # | $D$ | the width of a token | number | `D` |
 # | $W$, $W_A$, $W_B$, $W_Q$, $W_K$, $W_S$, $W_V$, $W_O$, $W_{QK}$, $W_{OV}$ | weight matrices of a layer: projections, maps, and their products, which give scores or what a head adds | $(D, D)$, or $(D, d)$ for a head | `A`, `B`, `W_QK`, ... |
+#
+# </details>
 
 # %%
 corpus = corpora.embedded(num_train=2700, num_val=200, num_test=200)

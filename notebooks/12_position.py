@@ -55,6 +55,18 @@ rng = np.random.default_rng(11)
 # | $p_q$, $p_k$ | positions of a query $q$ and of a key $k$, from 0 | integers | `p_q`, `p_k` |
 # | $\delta = p_q - p_k$ | how many positions the query looks back | integer | `delta` |
 #
+# <!-- notation -->
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
+# | $T$ | the number of queries, which is that of the tokens in self-attention | number | `T` |
+# | $W$, $W_A$, $W_B$, $W_Q$, $W_K$, $W_S$, $W_V$, $W_O$, $W_{QK}$, $W_{OV}$ | weight matrices of a layer: projections, maps, and their products, which give scores or what a head adds | $(D, D)$, or $(D, d)$ for a head | `A`, `B`, `W_QK`, ... |
+#
+# </details>
+#
 # This is attention without a mask, as in [06](06_transformer_attention.ipynb), with one head; biases are left out:
 #
 # $$Y = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$

@@ -39,14 +39,36 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $T$, $S$ | numbers of queries, of keys | | |
-# | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(S, d)$, $(S, d_v)$ | `q`, `k`, `v` |
-# | $c$, $c_j$ | the context, and that of block $j$ alone | $(T, d_v)$ | `out` |
-# | $\alpha$ | the weight of a key, or of a block of keys | number | `P`, all of them |
 # | $M_j$ | the largest score of block $j$ | number | `M1` |
 # | $Z_j$, $l_j$ | its sum of $e^{\text{score} - M_j}$, and its log-sum-exp $M_j + \log Z_j$ | numbers | `Z1`, `lse` |
 # | $g$ | the gradient of the loss with respect to the context | $(T, d_v)$ | `d_out` |
 # | $Z_0$, $C_0$ | sums over all *other* keys: of $e^{\text{score}}$, and of that times the value | numbers | `Z_0`, `C_0` |
+#
+# <!-- notation -->
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $G$ | the number of groups of heads that share keys and values | number | `groups` |
+# | $\varphi$, $\Phi$ | a feature map, and the features of all keys | $(n, d)$ | `phi`, `features` |
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
+# | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
+# | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
+# | $T$ | the number of queries, which is that of the tokens in self-attention | number | `T` |
+# | $S$ | the number of keys | number | `S` |
+# | $D$ | the width of a token | number | `D` |
+# | $H$ | the number of heads | number | `num_heads` |
+#
+# </details>
+#
+# Queries, keys and values are tensors: `q` $(T, d)$, `k` $(S, d)$, `v` $(S, d_v)$; `P` has all weights and `out` all contexts.
+# $c_j$ is the context of block $j$ alone, and $\alpha$ can be the weight of a whole block.
 
 # %% [markdown]
 # ## The definition

@@ -44,10 +44,25 @@ torch.set_num_threads(1)  # the models here are small
 # | $W_{OV}$ | gives what is added, $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
 # | $n$, $n_1$, $n_0$ | numbers of all keys, of matches, of others | | `n`, `num_matches` |
 # | $f_1$, $f_0$ | how often B is found among the matches, among the others | | `f_1`, `f_0` |
-# | $s$ | the score of a match; all others have score 0 | number | `s` |
-# | $\alpha$ | the weight on all matches together | number | `alpha` |
-# | $\varepsilon$ | the weight that other keys may keep | number | `epsilon` |
 # | $E$, $U$ | embedding of the letters, and read-out | (letters, $D$), ($D$, letters) | `E`, `U` |
+#
+# <!-- notation -->
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $d$, $d_v$ | the width of queries and keys, and of values | numbers | `d` |
+# | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
+# | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
+# | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
+# | $T$ | the number of queries, which is that of the tokens in self-attention | number | `T` |
+# | $D$ | the width of a token | number | `D` |
+#
+# </details>
+#
+# In this notebook $s$ is the score of each match, all other keys have score 0, and $\alpha$ is the weight on all matches
+# together.
 
 # %% [markdown]
 # ## The definition

@@ -39,12 +39,31 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $T$ | tokens so far | | `T` |
-# | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(T, d)$, $(T, d_v)$ | `q`, `k`, `v` |
-# | $H$, $G$ | heads, groups of heads that share keys and values | | `groups` |
 # | $z_t$, $d_z$ | the latent of token $t$, and its width | $(d_z,)$ | `latents` |
-# | $R(p)$ | the rotation by position $p$, as in 12 | $(d, d)$ | `rotate` |
-# | $\varphi$, $\Phi$ | feature map, features of $n$ keys | $(n, d)$ | `phi`, `features` |
+#
+# <!-- notation -->
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
+# | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
+# | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
+# | $n$ | the number of items, each with a key and a value | number | `n` |
+# | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
+# | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
+# | $T$ | the number of queries, which is that of the tokens in self-attention | number | `T` |
+# | $H$ | the number of heads | number | `num_heads` |
+# | $G$ | the number of groups of heads that share keys and values | number | `groups` |
+# | $W$, $W_A$, $W_B$, $W_Q$, $W_K$, $W_S$, $W_V$, $W_O$, $W_{QK}$, $W_{OV}$ | weight matrices of a layer: projections, maps, and their products, which give scores or what a head adds | $(D, D)$, or $(D, d)$ for a head | `A`, `B`, `W_QK`, ... |
+# | $p$, $p_q$, $p_k$ | a position, counted from 0; that of a query and of a key | integers | `positions`, `p_q`, `p_k` |
+# | $R(p)$ | the rotation of all pairs by $p\,\theta_i$ | $(d, d)$ | `rotate` |
+# | $\varphi$, $\Phi$ | a feature map, and the features of all keys | $(n, d)$ | `phi`, `features` |
+#
+# </details>
+#
+# $T$ is the number of tokens so far. Queries, keys and values are tensors: `q` and `k` $(T, d)$, `v` $(T, d_v)$.
 #
 # ## The definition
 #

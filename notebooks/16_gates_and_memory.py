@@ -44,6 +44,14 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # <!-- notation -->
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
+# | $F$ | the state of a memory, read by $F^\top q$ | $(d, d_v)$ | `state` |
+# | $\eta$ | the strength of a write | number | `eta` |
+# | $\omega$ | the share of the state that is kept at a write | number | `keep` |
+#
+# <details><summary>Known from earlier notebooks</summary>
+#
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
 # | $q$, $q_i$ | a query: what is looked for | $(d,)$ | `query` |
 # | $k_i$ | the key of item $i$: what the query is compared with | rows of $(n, d)$ | `keys` |
 # | $v_i$ | the value of item $i$: what it returns | rows of $(n, d_v)$ | `values` |
@@ -61,9 +69,8 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $l_j$ | the log-sum-exp of block $j$ | number | `l1`, `lse` |
 # | $g$ | the gradient of the loss with respect to the context | $(T, d_v)$ | `d_out` |
 # | $C_0$ | the sum of $e^{s_i} v_i$ over other keys | number | `C_0` |
-# | $F$ | the state of a memory, read by $F^\top q$ | $(d, d_v)$ | `state` |
-# | $\eta$ | the strength of a write | number | `eta` |
-# | $\omega$ | the share of the state that is kept at a write | number | `keep` |
+#
+# </details>
 #
 # ## The definition
 #

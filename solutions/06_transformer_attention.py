@@ -42,6 +42,9 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $D$ | number of features of a token, the *width* | 12 |
 # | $H$ | number of heads | 3 |
 # | $d = D / H$ | width of the queries, keys and values of one head | 4 |
+# | $W$, $\gamma$ | the weight matrix and the bias of a linear map | $12 \times 12$, 12 |
+#
+# <!-- notation -->
 #
 # $$q = xW_q^\top + \gamma_q, \quad k = xW_k^\top + \gamma_k, \quad v = xW_v^\top + \gamma_v, \qquad
 # c = \operatorname{softmax}\!\big(qk^\top / \sqrt d\big)\, v \tag{1}$$

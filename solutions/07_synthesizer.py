@@ -36,6 +36,8 @@ torch.set_default_dtype(torch.float64)
 # | $\gamma_B$ | the bias of the second map, the same for all heads | $(L,)$ | `b2` |
 # | $W_V^{(i)}$, $W_O$ | the value projection of head $i$ and the last projection, as in 06 | $(D, d)$, $(D, D)$ | `value`, `out` |
 # | $L$ | the length of the longest sequence allowed | number | `max_length` |
+#
+# <!-- notation -->
 
 # %% [markdown]
 # ## The definition

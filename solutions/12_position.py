@@ -43,6 +43,8 @@ rng = np.random.default_rng(11)
 # | $p_q$, $p_k$ | positions of a query $q$ and of a key $k$, from 0 | integers | `p_q`, `p_k` |
 # | $\delta = p_q - p_k$ | how many positions the query looks back | integer | `delta` |
 #
+# <!-- notation -->
+#
 # This is attention without a mask, as in [06](06_transformer_attention.ipynb), with one head; biases are left out:
 #
 # $$Y = \operatorname{softmax}\!\big(XW_q (XW_k)^\top / \sqrt d\big)\, XW_v . \tag{1}$$

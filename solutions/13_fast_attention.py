@@ -27,14 +27,15 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $T$, $S$ | numbers of queries, of keys | | |
-# | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(S, d)$, $(S, d_v)$ | `q`, `k`, `v` |
-# | $c$, $c_j$ | the context, and that of block $j$ alone | $(T, d_v)$ | `out` |
-# | $\alpha$ | the weight of a key, or of a block of keys | number | `P`, all of them |
 # | $M_j$ | the largest score of block $j$ | number | `M1` |
 # | $Z_j$, $l_j$ | its sum of $e^{\text{score} - M_j}$, and its log-sum-exp $M_j + \log Z_j$ | numbers | `Z1`, `lse` |
 # | $g$ | the gradient of the loss with respect to the context | $(T, d_v)$ | `d_out` |
 # | $Z_0$, $C_0$ | sums over all *other* keys: of $e^{\text{score}}$, and of that times the value | numbers | `Z_0`, `C_0` |
+#
+# <!-- notation -->
+#
+# Queries, keys and values are tensors: `q` $(T, d)$, `k` $(S, d)$, `v` $(S, d_v)$; `P` has all weights and `out` all contexts.
+# $c_j$ is the context of block $j$ alone, and $\alpha$ can be the weight of a whole block.
 
 # %% [markdown]
 # ## The definition

@@ -32,10 +32,12 @@ torch.set_num_threads(1)  # the models here are small
 # | $W_{OV}$ | gives what is added, $\text{weights} \cdot x W_{OV}$; rows read, columns write | $(D, D)$ | `W_OV` |
 # | $n$, $n_1$, $n_0$ | numbers of all keys, of matches, of others | | `n`, `num_matches` |
 # | $f_1$, $f_0$ | how often B is found among the matches, among the others | | `f_1`, `f_0` |
-# | $s$ | the score of a match; all others have score 0 | number | `s` |
-# | $\alpha$ | the weight on all matches together | number | `alpha` |
-# | $\varepsilon$ | the weight that other keys may keep | number | `epsilon` |
 # | $E$, $U$ | embedding of the letters, and read-out | (letters, $D$), ($D$, letters) | `E`, `U` |
+#
+# <!-- notation -->
+#
+# In this notebook $s$ is the score of each match, all other keys have score 0, and $\alpha$ is the weight on all matches
+# together.
 
 # %% [markdown]
 # ## The definition

@@ -27,12 +27,11 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 #
 # | symbol | meaning | shape | in code |
 # |---|---|---|---|
-# | $T$ | tokens so far | | `T` |
-# | $q$, $k$, $v$ | queries, keys, values: tensors | $(T, d)$, $(T, d)$, $(T, d_v)$ | `q`, `k`, `v` |
-# | $H$, $G$ | heads, groups of heads that share keys and values | | `groups` |
 # | $z_t$, $d_z$ | the latent of token $t$, and its width | $(d_z,)$ | `latents` |
-# | $R(p)$ | the rotation by position $p$, as in 12 | $(d, d)$ | `rotate` |
-# | $\varphi$, $\Phi$ | feature map, features of $n$ keys | $(n, d)$ | `phi`, `features` |
+#
+# <!-- notation -->
+#
+# $T$ is the number of tokens so far. Queries, keys and values are tensors: `q` and `k` $(T, d)$, `v` $(T, d_v)$.
 #
 # ## The definition
 #

@@ -15,28 +15,17 @@ PAGE = ROOT / "docs" / "notation.md"
 SYMBOLS = notation.read_symbols(PAGE)
 HEADERS = (notation.HEADER, "| letter | meaning | here |")  # of the tables in the notebooks
 SMALL = set("the and one all for its are how many number each which that with".split())
-LETTER = re.compile(r"\\?[A-Za-z]+")
-
-
-def letters_in(cell):
-    """The letters that a cell of symbols introduces: a, b of "$a$, $b_i = ...$"; no indices."""
-    found = []
-    for formula in re.findall(r"\$([^$]+)\$", cell):
-        for symbol in formula.partition("=")[0].split(","):
-            first = LETTER.search(symbol)[0]
-            found.append(first if first.startswith("\\") else first[0])
-    return list(dict.fromkeys(found))
 
 
 def test_the_letter_of_a_symbol_is_found_behind_indices_and_definitions():
-    assert letters_in(r"$s_i = k_i^\top q$, $\alpha_i$") == ["s", r"\alpha"]
-    assert letters_in("$A_i, b_1$") == ["A", "b"]
-    assert letters_in("$e(p)$") == ["e"]
+    assert notation.letters_in(r"$s_i = k_i^\top q$, $\alpha_i$") == ["s", r"\alpha"]
+    assert notation.letters_in("$A_i, b_1$") == ["A", "b"]
+    assert notation.letters_in("$e(p)$") == ["e"]
 
 
 def meanings():
     """[(letter, meaning)] of the whole course."""
-    return [(letter, row.meaning) for row in SYMBOLS for letter in letters_in(row.symbol)]
+    return [(letter, row.meaning) for row in SYMBOLS for letter in notation.letters_in(row.symbol)]
 
 
 def test_no_letter_has_two_meanings():
@@ -65,12 +54,12 @@ def letters_with_two_meanings(notebook, rows):
     number = notebook[:2]
     course = {}
     for row in SYMBOLS:
-        for letter in letters_in(row.symbol):
+        for letter in notation.letters_in(row.symbol):
             course[letter] = row
 
     found = []
     for symbols, meaning in rows:
-        for letter in letters_in(symbols):
+        for letter in notation.letters_in(symbols):
             row = course.get(letter)
             is_listed = row is not None and number in row.notebooks
             if not is_listed or not words_in(meaning) & words_in(row.meaning):
@@ -100,26 +89,65 @@ def test_the_page_has_no_second_table_for_exceptions():
     assert PAGE.read_text("utf-8").count("\n|---") == 1
 
 
-@pytest.mark.parametrize("source", [path for path in SOURCES if "01" <= path.name[:2] <= "05"])
-def test_the_table_of_a_notebook_is_made_from_that_of_the_course(source):
+def notation_cell(source):
+    """The text of the cell with the tables of a notebook, "" if there is none."""
     cells = [cell.source for cell in solution_notebook(source).cells]
-    (cell,) = [cell for cell in cells if notation.MARK in cell]
-    assert notation.table_of(SYMBOLS, source.stem) in cell
+    return next((cell for cell in cells if notation.MARK in cell), "")
 
 
-def test_a_table_is_written_over_the_one_that_stands_there():
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_new_letters_stand_in_the_open_and_known_ones_are_folded(source):
+    made = notation_cell(source).partition(notation.MARK)[2]
+    shown, _, folded = made.partition(notation.SUMMARY)
+    for symbol in SYMBOLS:
+        row = f"| {symbol.symbol} | {symbol.meaning} |"
+        assert row not in shown or min(symbol.notebooks) == source.name[:2], symbol
+        assert row not in folded or min(symbol.notebooks) < source.name[:2], symbol
+
+
+@pytest.mark.parametrize("number", "01 02 03 04 05 06 07 09 12 13 14 15 16".split())
+def test_the_tables_of_a_notebook_have_every_letter_that_the_page_lists_for_it(number):
+    (source,) = [path for path in SOURCES if path.name.startswith(number)]
+    letters = {
+        letter for symbols, _ in tables_of(source) for letter in notation.letters_in(symbols)
+    }
+    for row in SYMBOLS:
+        if number in row.notebooks:
+            assert letters >= set(notation.letters_in(row.symbol)), row
+
+
+def test_the_notebooks_of_a_letter_are_in_order():
+    assert all(list(row.notebooks) == sorted(set(row.notebooks)) for row in SYMBOLS)
+
+
+def test_a_folded_table_has_blank_lines_around_it_for_markdown():
+    (source,) = [path for path in SOURCES if path.name.startswith("04")]
+    cell = notation_cell(source)
+    assert f"{notation.SUMMARY}\n\n{notation.HEADER}" in cell and "|\n\n</details>" in cell
+
+
+def test_a_letter_of_a_table_by_hand_is_not_repeated_below_it():
+    own = f"{notation.HEADER}\n{notation.RULE}\n| $W_A$ | the first map | | |\n| $L$ | the length | | |\n"
+    text = notation.write_tables(f"{own}\n{notation.MARK}\n", "07_synthesizer", PAGE)
+    assert text.startswith(own) and text.count("$W") == text.count("$L$") == 1
+    shown, _, folded = text.partition(notation.SUMMARY)
+    assert "| $X$ |" in shown and "| $T$ |" in folded
+
+
+@pytest.mark.parametrize("notebook", ["01_copying", "03_one_noisy_head", "04_two_heads"])
+def test_tables_are_written_over_those_that_stand_there(notebook):
     text = f"## Notation\n\n{notation.MARK}\n| old | table |\n|---|---|\n\nAfter."
-    once = notation.write_table(text, "01_copying", PAGE)
-    assert "old" not in once and once.endswith("|\n\nAfter.")
-    assert notation.write_table(once, "01_copying", PAGE) == once
+    once = notation.write_tables(text, notebook, PAGE)
+    assert "| old" not in once and once.endswith("\n\nAfter.")
+    assert notation.write_tables(once, notebook, PAGE) == once
 
 
 def test_a_text_without_the_mark_stays_as_it_is_and_needs_no_page():
-    assert notation.write_table("| a |\n", "01_copying", Path("nowhere.md")) == "| a |\n"
+    assert notation.write_tables("| a |\n", "01_copying", Path("nowhere.md")) == "| a |\n"
 
 
 def test_a_page_without_a_table_is_told_in_a_sentence(tmp_path):
     page = tmp_path / "notation.md"
     page.write_text("nothing")
     with pytest.raises(UserError, match="has no table of symbols"):
-        notation.write_table(notation.MARK, "01_copying", page)
+        notation.write_tables(notation.MARK, "01_copying", page)

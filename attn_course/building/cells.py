@@ -56,7 +56,7 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
             cell.execution_count = None
         else:
             cell.source = headings.write_headings(cell.source)
-            cell.source = notation.write_table(cell.source, source.stem, symbols)
+            cell.source = notation.write_tables(cell.source, source.stem, symbols)
 
     first = notebook.cells[0]
     head = headings.write_head(first.source, source.stem)

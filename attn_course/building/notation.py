@@ -1,4 +1,7 @@
-"""The notation tables of the notebooks, made from the one table in docs/notation.md."""
+"""The notation tables of the notebooks, made from the one table in docs/notation.md.
+
+New letters stand first; those that an earlier notebook has explained are folded below them.
+"""
 
 import re
 from dataclasses import dataclass
@@ -8,8 +11,16 @@ from attn_course.errors import UserError
 
 HEADER = "| symbol | meaning | shape | in code |"
 RULE = "|---|---|---|---|"
-MARK = "<!-- notation -->"  # in a source; the table is written below it, over the one that stands there
-PLACE = re.compile(rf"^{MARK}(?:\n\|.*)*$", re.M)
+MARK = (
+    "<!-- notation -->"  # in a source; the tables are written below it, over those that stand there
+)
+SUMMARY = "<details><summary>Known from earlier notebooks</summary>"
+TABLE = r"(?:^\|[^\n]*\n)+"
+# A table by hand may stand above the mark, with letters that the notebook explains in its own words.
+PLACE = re.compile(
+    rf"(?P<own>{TABLE}\n)?^{MARK}(?:\n\|[^\n]*)*(?:\n\n{SUMMARY}.*?</details>)?", re.M | re.S
+)
+LETTER = re.compile(r"\\?[A-Za-z]+")
 
 
 @dataclass(frozen=True)
@@ -35,29 +46,63 @@ def read_symbols(path: Path) -> list[Symbol]:
 
 
 def rows_below(text: str, header: str) -> list[list[str]]:
-    """The cells of each row of the Markdown table with this header."""
-    _, _, below = text.partition(f"{header}\n")
+    """The cells of each row of all Markdown tables with this header."""
     rows = []
-    for line in below.splitlines()[1:]:  # the first one is the rule
-        if not line.startswith("|"):
-            break
-        rows.append([cell.strip() for cell in line.strip().strip("|").split(" | ")])
+    for below in text.split(f"{header}\n")[1:]:
+        for line in below.splitlines()[1:]:  # the first one is the rule
+            if not line.startswith("|"):
+                break
+            rows.append(_cells(line))
     return rows
 
 
-def table_of(symbols: list[Symbol], notebook: str) -> str:
-    """The table of one notebook, as "01_copying"."""
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split(" | ")]
+
+
+def letters_in(cell: str) -> list[str]:
+    """The letters that a cell of symbols introduces: a, b of "$a$, $b_i = ...$"; no indices."""
+    letters = []
+    for formula in re.findall(r"\$([^$]+)\$", cell):
+        for symbol in formula.partition("=")[0].split(","):
+            match = LETTER.search(symbol)
+            if match:
+                letters.append(match[0] if match[0].startswith("\\") else match[0][0])
+    return list(dict.fromkeys(letters))
+
+
+def tables_of(symbols: list[Symbol], notebook: str, explained: set[str]) -> str:
+    """The table of new letters of one notebook, as "01_copying", and below it that of known ones, folded.
+
+    explained: the letters that the notebook explains itself.
+    """
     number = notebook[:2]
+    used = [row for row in symbols if number in row.notebooks]
+    used = [row for row in used if not set(letters_in(row.symbol)) <= explained]
+    new = [row for row in used if min(row.notebooks) == number]
+    known = [row for row in used if min(row.notebooks) < number]
+    text = f"\n{_table(new)}" if new else ""
+    if known:
+        text += f"\n\n{SUMMARY}\n\n{_table(known)}\n\n</details>"
+    return text
+
+
+def _table(symbols: list[Symbol]) -> str:
     lines = [HEADER, RULE]
     for row in symbols:
-        if number in row.notebooks:
-            lines.append(f"| {row.symbol} | {row.meaning} | {row.shape} | {row.in_code} |")
+        lines.append(f"| {row.symbol} | {row.meaning} | {row.shape} | {row.in_code} |")
     return "\n".join(lines)
 
 
-def write_table(text: str, notebook: str, path: Path) -> str:
-    """`text` with the table of `notebook` below the mark, made from the file at `path`; or as it is."""
+def write_tables(text: str, notebook: str, path: Path) -> str:
+    """`text` with the tables of `notebook` below the mark, made from the file at `path`; or as it is."""
     if MARK not in text:
         return text
-    table = table_of(read_symbols(path), notebook)
-    return PLACE.sub(lambda _: f"{MARK}\n{table}", text)
+    symbols = read_symbols(path)
+
+    def with_tables(match: re.Match[str]) -> str:
+        own = match["own"] or ""
+        explained = {letter for line in own.splitlines() for letter in letters_in(_cells(line)[0])}
+        return f"{own}{MARK}{tables_of(symbols, notebook, explained)}"
+
+    return PLACE.sub(with_tables, text)
