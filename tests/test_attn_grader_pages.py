@@ -19,7 +19,7 @@ from attn_grader.gradebook import Gradebook
 from attn_grader.references import references
 from attn_grader.spreadsheet import FORMULA, guarded
 from attn_grader.submissions import File
-from attn_grader.written_marks import Mark
+from attn_grader.written_marks import ManualMark
 
 NAME = "01_copying"
 ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -211,7 +211,7 @@ def test_a_closed_browser_loses_nothing(browser, out):
 
 
 def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
-    marks = {("Ann", "1.7", "written"): Mark(1 / 3, "neat", "Eve")}
+    marks = {("Ann", "1.7", "written"): ManualMark(1 / 3, "neat", "Eve")}
     report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={})
     browser.open(tmp_path / "questions" / "1.7.html")
     assert "read by Eve" in browser.run("cards[0].innerText")
