@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chromium import Browser, needs_browser
+from chromium import ASKING, Browser, needs_browser
 from classroom import full_record, png
 from course import ROOT
 from jupyter import wait_for
@@ -208,6 +208,16 @@ def test_a_closed_browser_loses_nothing(browser, out):
     assert browser.run("typed(cards[0])") == ["1/3", "kept"]
     assert browser.run("items(cards[0])[1].getAttribute('aria-pressed')") == "true"
     assert browser.run("document.getElementById('left').textContent") == "3 of 4 without points"
+
+
+def test_a_page_with_marks_that_were_not_downloaded_asks_before_it_is_left(browser, out):
+    browser.open(out / "questions" / "1.7.html")
+    for key in "j1":  # the first answer has one point
+        browser.press(key, ord(key.upper()))
+    browser.heard.clear()
+    browser.open(out / "index.html")
+    assert browser.run("document.title") == "Gradebook"
+    assert ASKING in [heard["method"] for heard in browser.heard]
 
 
 def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
