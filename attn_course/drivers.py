@@ -607,7 +607,7 @@ def run_search(
     return {"fed": fed, "tokens": None if stopped else tokens}
 
 
-class SearchState:
+class TreeState:
     """Where N hypotheses stand: sentences (N,) and the nodes (N,) of their trees, -1 before the first step.
 
     state[rows] picks rows, also repeatedly.
@@ -620,11 +620,11 @@ class SearchState:
     def __len__(self) -> int:
         return len(self.nodes)
 
-    def __getitem__(self, rows: Any) -> "SearchState":
+    def __getitem__(self, rows: Any) -> "TreeState":
         import torch
 
         rows = rows if isinstance(rows, slice) else torch.as_tensor(rows)
-        return SearchState(self.sentences[rows].reshape(-1), self.nodes[rows].reshape(-1))
+        return TreeState(self.sentences[rows].reshape(-1), self.nodes[rows].reshape(-1))
 
 
 def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_length: int) -> Found:
@@ -642,7 +642,7 @@ def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_le
     first: set[int] = set()
     rows_of_steps: list[int] = []
 
-    def step(last: Any, state: Any) -> tuple[Any, SearchState]:
+    def step(last: Any, state: Any) -> tuple[Any, TreeState]:
         """The log-probabilities (N, V) of the next token, and the new state."""
         last = torch.as_tensor(last).reshape(-1).long()
         if len(last) != len(state):
@@ -653,9 +653,9 @@ def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_le
         is_new = state.nodes < 0
         first.update(last[is_new].tolist())
         nodes = torch.where(is_new, 0, state.nodes * V + last + 1) % num_nodes
-        return log_probs[state.sentences, nodes].clone(), SearchState(state.sentences, nodes)
+        return log_probs[state.sentences, nodes].clone(), TreeState(state.sentences, nodes)
 
-    start = SearchState(torch.arange(B), torch.full((B,), -1))
+    start = TreeState(torch.arange(B), torch.full((B,), -1))
     tokens = beam_search(step, start, size, max_length)
     return {
         "tokens": tokens,

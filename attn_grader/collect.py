@@ -20,9 +20,9 @@ from typing import Any
 from attn_course.atomic_file import write_atomically
 from attn_course.command_line import ATTENTION, DONE, log
 from attn_course.errors import UserError
-from attn_grader.lms import LMS, Copy, Entry, Student
+from attn_grader.lms import LMS, Copy, DownloadedFile, Student
 from attn_grader.record import digest
-from attn_grader.roster import Person, Roster
+from attn_grader.roster import Roster, RosterRow
 from attn_grader.spreadsheet import csv_text, guarded, read_rows, unguarded
 from attn_grader.submissions import UNSEEN, canonical, notebook_by_cells, notebook_of
 
@@ -116,19 +116,19 @@ def collect(
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; --out is a folder.")
-    with entries_of(download) as entries:
+    with files_of_download(download) as sources:
         problems: list[str] = []
-        copies = list(unpacked(LMS[lms].copies(entries, problems, worksheet), problems))
+        copies = list(unpacked(LMS[lms].copies(sources, problems, worksheet), problems))
         if not copies:
             problem = problems[0] if problems else "it holds no file of a student."
             raise UserError(f"{download} is not a download of {lms.title()}: {problem}")
         students = sorted({copy.student for copy in copies}, key=lambda student: student.lms_id)
         folders = folder_names(students, roster)
         folder = Folder(out, read_collected(out), dry_run)
-        lines: list[Line] = []
+        lines: list[ReportLine] = []
         try:
             for student, file, copy in _in_order(copies, folders):
-                lines.append(Line(student, file, copy, folder.add(student, file, copy)))
+                lines.append(ReportLine(student, file, copy, folder.add(student, file, copy)))
         finally:
             folder.save()
     strangers = [name for name in folders.values() if roster.people and name not in roster.people]
@@ -136,7 +136,7 @@ def collect(
 
 
 @dataclass(frozen=True)
-class Line:
+class ReportLine:
     """A line of the table that is printed: a file of one student, and what became of it."""
 
     student: str
@@ -194,7 +194,7 @@ class Folder:
     def add(self, student: str, file: str, copy: Copy) -> str:
         """Add a copy of one file of one student; return what became of it."""
         try:
-            data = copy.entry.read()
+            data = copy.source.read()
         except UserError as error:
             return f"NOT collected: {error}"
         except Exception:  # of a library, on the bytes of a stranger: this file's alone
@@ -241,7 +241,7 @@ class Folder:
             **asdict(copy.student),
             version=copy.version,
             sha256=sha256,
-            source=copy.entry.path,
+            source=copy.source.path,
         )
 
     def write(self, target: Path, data: bytes) -> None:
@@ -280,7 +280,7 @@ def _notebook_by_cells(copy):
     if copy.file.suffix.lower() not in GRADED:
         return ""
     try:
-        return notebook_by_cells(copy.entry.read(), copy.file.name)
+        return notebook_by_cells(copy.source.read(), copy.file.name)
     except Exception:  # `Folder.add` says what is wrong with the file
         return ""
 
@@ -308,7 +308,7 @@ def folder_names(students: Sequence[Student], roster: Roster) -> dict[Student, s
         suffix = digest  # two numbers may be made safe alike, and never have one digest
 
 
-def _person(student: Student, roster: Roster) -> Person | None:
+def _person(student: Student, roster: Roster) -> RosterRow | None:
     """Return the row of the roster for a student of the LMS: by number, e-mail or name, if only one fits."""
     for fits in (_has_number, _has_email, _has_name):
         people = [person for person in roster.people.values() if fits(person, student)]
@@ -356,37 +356,37 @@ def _safe(name):
 
 
 @contextlib.contextmanager
-def entries_of(path: Path) -> Iterator[list[Entry]]:
+def files_of_download(path: Path) -> Iterator[list[DownloadedFile]]:
     """The files of a zip archive or, where a browser has unpacked it, of a folder."""
     if path.is_dir():
-        yield list(_entries_of_folder(path))
+        yield list(_files_of_folder(path))
         return
     if not path.exists():
         raise UserError(f"there is no file {path}.")
     try:
         archive = zipfile.ZipFile(path)
-        entries = list(_entries_of_archive(archive))
+        sources = list(_files_of_archive(archive))
     except Exception:
         raise UserError(f"{path} is not a zip archive.") from None
     with archive:
-        yield entries
+        yield sources
 
 
-def _entries_of_folder(folder):
+def _files_of_folder(folder):
     for path in sorted(folder.rglob("*")):
         inner = path.relative_to(folder)
         if path.is_file() and not path.is_symlink() and not _is_clutter(inner):
             date = datetime.fromtimestamp(path.stat().st_mtime).isoformat()
-            yield Entry(_shown(inner.as_posix()), partial(_read_file, path), date)
+            yield DownloadedFile(_shown(inner.as_posix()), partial(_read_file, path), date)
 
 
-def _entries_of_archive(archive):
+def _files_of_archive(archive):
     for info in archive.infolist():
         name = _decoded(info)
         is_folder = name.endswith("/")
         if not is_folder and not _is_clutter(PurePosixPath(name)):
             date = "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}".format(*info.date_time)
-            yield Entry(name, partial(_read, archive, info), date)
+            yield DownloadedFile(name, partial(_read, archive, info), date)
 
 
 def _is_clutter(path):
@@ -440,10 +440,10 @@ def unpacked(copies: Iterable[Copy], problems: list[str]) -> Iterator[Copy]:
         try:
             notebooks = list(_inner(copy))
         except UserError as error:
-            problems.append(f"{copy.entry.path}: {error}")
+            problems.append(f"{copy.source.path}: {error}")
             notebooks = [copy]
         except Exception:
-            problems.append(f"{copy.entry.path}: {DAMAGED_ARCHIVE}")
+            problems.append(f"{copy.source.path}: {DAMAGED_ARCHIVE}")
             notebooks = [copy]
         yield from notebooks
 
@@ -451,7 +451,7 @@ def unpacked(copies: Iterable[Copy], problems: list[str]) -> Iterator[Copy]:
 def _inner(copy):
     """The notebooks in an archive that a student handed in."""
     archive = _inner_archive(copy)
-    paths = [entry.path for entry in _entries_of_archive(archive)]
+    paths = [source.path for source in _files_of_archive(archive)]
     kept = [path for path in paths if PurePosixPath(path).suffix.lower() in GRADED]
     if not kept:
         raise UserError("this archive holds no notebook.")
@@ -461,21 +461,21 @@ def _inner(copy):
         raise UserError(f"this archive unpacks to more than {MAX_UNPACKED >> 20} MB.")
     for path in kept:
         read = partial(_read_inner, copy, path)
-        entry = replace(copy.entry, path=f"{copy.entry.path}/{path}", read=read)
-        yield replace(copy, file=PurePosixPath(path), entry=entry)
+        source = replace(copy.source, path=f"{copy.source.path}/{path}", read=read)
+        yield replace(copy, file=PurePosixPath(path), source=source)
 
 
 def _read_inner(copy, path):
     """Return a file of a student's archive, which is unpacked anew: not all of them are kept in memory."""
-    for entry in _entries_of_archive(_inner_archive(copy)):
-        if entry.path == path:
-            return entry.read()
+    for source in _files_of_archive(_inner_archive(copy)):
+        if source.path == path:
+            return source.read()
     raise UserError("it is damaged.")
 
 
 def _inner_archive(copy):
     """Return an archive that a student handed in; raise UserError where it is too large or none at all."""
-    data = copy.entry.read()
+    data = copy.source.read()
     if len(data) > MAX_INNER_ARCHIVE:
         raise UserError(f"this archive is larger than {MAX_INNER_ARCHIVE >> 20} MB.")
     if _size_of_directory(data) > MAX_DIRECTORY:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from attn_course import register
 from attn_grader.gradebook import Gradebook, Sheet
-from attn_grader.roster import Person
+from attn_grader.roster import RosterRow
 from attn_grader.spreadsheet import guarded, number
 
 
@@ -35,7 +35,7 @@ def csv_row(book: Gradebook, sheet: Sheet) -> dict[str, str]:
 
 def lms_rows(
     book: Gradebook, sheets: Iterable[Sheet], *, final: bool
-) -> list[tuple[Person, dict[str, str]]]:
+) -> list[tuple[RosterRow, dict[str, str]]]:
     """Return each student, as the roster has them, with {notebook: points} for the table of an LMS.
 
     Points are blank where nothing can be read or, unless final, a person is awaited.

@@ -15,7 +15,7 @@ from attn_grader.references import Reference
 from attn_grader.roster import Roster
 from attn_grader.sandbox.policy import NoSandbox
 from attn_grader.submissions import MOST_PROBLEMS, File
-from attn_grader.written_marks import Mark, Marks
+from attn_grader.written_marks import ManualMark, Marks
 
 NOTHING = "nothing was handed in."
 LATE_BY_LMS = (
@@ -28,7 +28,7 @@ UNNAMED = "the roster does not name this student."
 
 
 @dataclass(frozen=True)
-class Entry:
+class GradebookEntry:
     """One part of a question in one student's sheet: the machine's verdict, or a person's mark."""
 
     question: register.Question
@@ -38,8 +38,8 @@ class Entry:
     message: str = "this notebook was not handed in."
     answer: str = ""
     digest: str = ""  # of the answer and of its judge or rubric
-    mark: Mark | None = None
-    previous: Mark | None = None  # given to another answer or by another rubric
+    mark: ManualMark | None = None
+    previous: ManualMark | None = None  # given to another answer or by another rubric
     images: dict[str, str] = field(default_factory=dict)  # pasted into a written answer
     mistake: str = ""  # the known one that explains a wrong answer
     is_unread: bool = False  # whether the file of the notebook could not be graded
@@ -70,7 +70,7 @@ class Sheet:
     """One student's results: every part of every question, lateness, and remarks on the files."""
 
     student: str
-    entries: list[Entry]
+    entries: list[GradebookEntry]
     remarks: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     days_late: dict[str, int] = field(default_factory=dict)  # of each notebook
@@ -82,7 +82,7 @@ class Sheet:
         default_factory=dict
     )  # of each notebook: why its date cannot be
 
-    def of_notebook(self, notebook: str) -> list[Entry]:
+    def of_notebook(self, notebook: str) -> list[GradebookEntry]:
         """Return the entries of one notebook."""
         return [entry for entry in self.entries if entry.question.notebook == notebook]
 
@@ -272,7 +272,7 @@ class Gradebook:
 
 def _judged(question, part, record):
     """What the machine knows of a part; record: of its notebook, None if it was not handed in."""
-    entry = Entry(question, part)
+    entry = GradebookEntry(question, part)
     if record is None:
         return entry
     for found in record.parts:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from attn_course.register import Part, Question
 from attn_course.verdict import State
-from attn_grader.gradebook import Entry, Sheet
+from attn_grader.gradebook import GradebookEntry, Sheet
 from attn_grader.spreadsheet import csv_text, guarded
 
 NUM_BINS = 10  # of the histogram
@@ -121,5 +121,5 @@ def in_vain(sheets: Iterable[Sheet]) -> list[tuple[str, int, int]]:
     return rows
 
 
-def _is_wrong(entry: Entry) -> bool:
+def _is_wrong(entry: GradebookEntry) -> bool:
     return entry.status == State.NOT_YET

@@ -16,10 +16,12 @@ from pathlib import Path, PurePosixPath
 
 from attn_course import register
 from attn_course.errors import UserError
-from attn_grader.roster import Person
+from attn_grader.roster import RosterRow
 from attn_grader.spreadsheet import guarded, number, read_rows
 
-Rows = Sequence[tuple[Person, dict[str, str]]]  # students with {notebook: points}; blank: not known
+Rows = Sequence[
+    tuple[RosterRow, dict[str, str]]
+]  # students with {notebook: points}; blank: not known
 Table = list[dict[str, str]]  # rows by their columns
 METADATA = "submission_metadata.yml"  # of Gradescope
 CANVAS = re.compile(
@@ -51,7 +53,7 @@ class Student:
 
 
 @dataclass(frozen=True)
-class Entry:
+class DownloadedFile:
     """A file of the download. `read` returns its bytes, or raises UserError."""
 
     path: str
@@ -65,53 +67,53 @@ class Copy:
 
     student: Student
     file: PurePosixPath
-    entry: Entry
+    source: DownloadedFile
     version: str  # of two copies the newer one has the greater
     handed_in: datetime | None = None
     is_late: bool = False
 
 
 def _canvas_copies(
-    entries: Sequence[Entry], problems: list[str], worksheet: Path | None
+    sources: Sequence[DownloadedFile], problems: list[str], worksheet: Path | None
 ) -> Iterator[Copy]:
     """Read the names of Canvas: of each student only the last attempt is there, without its time."""
-    for entry in entries:
-        name = PurePosixPath(entry.path).name
+    for source in sources:
+        name = PurePosixPath(source.path).name
         match = CANVAS.fullmatch(name) or TYPED.fullmatch(name)
         if match is None:
-            problems.append(f"{entry.path} is not named as Canvas names files.")
+            problems.append(f"{source.path} is not named as Canvas names files.")
         elif NUMBER.match(match["file"]):
-            problems.append(f"{entry.path} {TWO_WAYS}")
+            problems.append(f"{source.path} {TWO_WAYS}")
         else:
             yield Copy(
                 student=Student(match["id"], match["name"] or ""),
                 file=PurePosixPath(match["file"]),
-                entry=entry,
+                source=source,
                 version=match.groupdict().get("version", "").zfill(20),
                 is_late=bool(match["late"]),
             )
 
 
 def _moodle_copies(
-    entries: Sequence[Entry], problems: list[str], worksheet: Path | None
+    sources: Sequence[DownloadedFile], problems: list[str], worksheet: Path | None
 ) -> Iterator[Copy]:
     """Read the names of Moodle; its grading worksheet, if there is one, has ids, e-mails and times."""
     people = _worksheet(worksheet, problems) if worksheet else {}
-    for entry in entries:
-        parts = PurePosixPath(entry.path).parts
+    for source in sources:
+        parts = PurePosixPath(source.path).parts
         match = next(filter(None, map(MOODLE.fullmatch, parts)), None)
         if match is None:
-            problems.append(f"{entry.path} is not named as Moodle names files.")
+            problems.append(f"{source.path} is not named as Moodle names files.")
         elif match[0].count("_assignsubmission_") > 1:
-            problems.append(f"{entry.path} {TWO_WAYS}")
+            problems.append(f"{source.path} {TWO_WAYS}")
         else:
             below = parts[parts.index(match[0]) + 1 :]
             student, moment = people.get(match["id"], (Student(match["id"], match["name"]), None))
             yield Copy(
                 student=student,
                 file=PurePosixPath(match["file"], *below),
-                entry=entry,
-                version=_version(moment, entry),
+                source=source,
+                version=_version(moment, source),
                 handed_in=moment,
             )
 
@@ -138,17 +140,17 @@ def _worksheet(path, problems):
 
 
 def _gradescope_copies(
-    entries: Sequence[Entry], problems: list[str], worksheet: Path | None
+    sources: Sequence[DownloadedFile], problems: list[str], worksheet: Path | None
 ) -> Iterator[Copy]:
     """Read the export of Gradescope; what a group handed in is each member's."""
-    tables = [entry for entry in entries if PurePosixPath(entry.path).name == METADATA]
+    tables = [source for source in sources if PurePosixPath(source.path).name == METADATA]
     if not tables:
         problems.append(f"there is no {METADATA} in it.")
         return
     depth = [len(PurePosixPath(table.path).parts) for table in tables]
     submissions = _metadata(tables[depth.index(min(depth))])  # students may hand in others
-    for entry in entries:
-        parts = PurePosixPath(entry.path).parts
+    for source in sources:
+        parts = PurePosixPath(source.path).parts
         folder = next((part for part in parts[:-1] if part in submissions), None)
         if folder is None:
             continue
@@ -161,28 +163,28 @@ def _gradescope_copies(
             yield Copy(
                 student=Student(sid or email or name or folder, name, email, sid),
                 file=PurePosixPath(*parts[parts.index(folder) + 1 :]),
-                entry=entry,
-                version=_version(moment, entry),
+                source=source,
+                version=_version(moment, source),
                 handed_in=moment,
             )
 
 
-def _metadata(entry):
+def _metadata(source):
     """Return {folder: its dictionary} of Gradescope's list of submissions."""
     import yaml
 
     try:
-        submissions = yaml.load(entry.read(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        submissions = yaml.load(source.read(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except (yaml.YAMLError, RecursionError, ValueError):
-        raise UserError(f"{entry.path} cannot be read: it is not YAML.") from None
+        raise UserError(f"{source.path} cannot be read: it is not YAML.") from None
     if not isinstance(submissions, dict):
-        raise UserError(f"{entry.path} cannot be read: it lists no submissions.")
+        raise UserError(f"{source.path} cannot be read: it lists no submissions.")
     return {name: about for name, about in submissions.items() if isinstance(about, dict)}
 
 
-def _version(moment, entry):
+def _version(moment, source):
     """Return a text that grows with the time of handing in, or with the archive's where none is known."""
-    return moment.astimezone(UTC).isoformat() if moment else entry.modified
+    return moment.astimezone(UTC).isoformat() if moment else source.modified
 
 
 def _canvas_table(rows: Rows) -> Table:
@@ -191,7 +193,7 @@ def _canvas_table(rows: Rows) -> Table:
     Its column ID holds the numbers that Canvas gave its users, the roster's `lms_id`.
     """
     possible = {name: number(register.points_of(name)) for name in _notebooks(rows)}
-    table = [_canvas_row(Person("", name="    Points Possible")) | possible]
+    table = [_canvas_row(RosterRow("", name="    Points Possible")) | possible]
     return table + [_canvas_row(person) | points for person, points in rows]
 
 
@@ -268,7 +270,7 @@ class Lms:
     back, by the path of a file in its download; "" where that path is not of this LMS.
     """
 
-    copies: Callable[[Sequence[Entry], list[str], Path | None], Iterator[Copy]]
+    copies: Callable[[Sequence[DownloadedFile], list[str], Path | None], Iterator[Copy]]
     table: Callable[[Rows], Table]
     feedback: Callable[[str], str]
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 from attn_course.register import Part, Question, points_of
 from attn_course.verdict import State
 from attn_grader.copies import Likeness, plain_words, same_answers
-from attn_grader.gradebook import Entry, Gradebook, Sheet
+from attn_grader.gradebook import Gradebook, GradebookEntry, Sheet
 from attn_grader.insight import Mistake, by_part, histogram, in_vain, not_begun
 from attn_grader.references import Reference
 from attn_grader.render import render
@@ -62,12 +62,12 @@ class PartPage:
         self.reference = reference
         self.names = names
         self.counts: Counter[State] = Counter()
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, GradebookEntry] = {}
         self.tiers: Counter[str] = Counter()
         self.is_written = part.kind == "written"
         self.name = question.id if self.is_written else f"{question.id}-{part.kind}"
 
-    def add(self, sheet: Sheet, entry: Entry) -> None:
+    def add(self, sheet: Sheet, entry: GradebookEntry) -> None:
         """Count a student's entry for this part, and keep the answer if a person marks it."""
         self.counts[entry.status] += 1
         is_marked = self.is_written or entry.is_waiting or entry.mark
@@ -167,7 +167,7 @@ class Card:
     """An answer on a page to mark, and all who gave it: what a person types holds for each of them."""
 
     names: list[str]
-    entry: Entry
+    entry: GradebookEntry
     hints: list[str]
 
     @property

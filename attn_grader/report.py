@@ -11,7 +11,7 @@ from urllib.parse import quote
 from attn_course.atomic_file import write_atomically
 from attn_grader import exports
 from attn_grader.copies import alike_pairs
-from attn_grader.gradebook import Entry, Gradebook
+from attn_grader.gradebook import Gradebook, GradebookEntry
 from attn_grader.insight import Mistake, mistakes_csv, mistakes_of
 from attn_grader.lms import LMS
 from attn_grader.page_data import PartPage, class_page, student_page
@@ -84,7 +84,7 @@ class Written:
     mistakes: list[Mistake]
 
 
-def _with_pictures_as_files(entry: Entry, out: Path) -> Entry:
+def _with_pictures_as_files(entry: GradebookEntry, out: Path) -> GradebookEntry:
     """Write the pictures of an answer beside the pages, which then name files instead of holding pictures."""
     paths = {}
     for address, uri in entry.images.items():

@@ -18,7 +18,7 @@ PENALTY = re.compile(r"(\d+(?:\.\d+)?) ?(%?)(?: (?:a|per) day)?")
 
 
 @dataclass(frozen=True)
-class Person:
+class RosterRow:
     """One row: who it is, and the rule that holds for what they hand in."""
 
     student: str
@@ -57,15 +57,15 @@ class Person:
 class Roster:
     """The class; without a file nobody is named, and nothing is ever late."""
 
-    people: dict[str, Person] = field(default_factory=dict)
-    everyone: Person = Person(EVERYONE)
+    people: dict[str, RosterRow] = field(default_factory=dict)
+    everyone: RosterRow = RosterRow(EVERYONE)
 
     @property
     def has_due(self) -> bool:
         """Whether anything can be late."""
         return any(person.due for person in (self.everyone, *self.people.values()))
 
-    def person(self, student: str) -> Person:
+    def person(self, student: str) -> RosterRow:
         """Return a student's row, or everyone's rule where they have none."""
         return self.people.get(student, self.everyone)
 
@@ -112,7 +112,7 @@ def _refuse_twins(rows):
 def _person(student, row, where):
     who = {name: unguarded(row.get(name, "")) for name in IDENTITY}
     penalty, is_share = _penalty(row.get("penalty", ""), where)
-    return Person(
+    return RosterRow(
         student=student,
         **who,
         due=_moment(row, "due", where),

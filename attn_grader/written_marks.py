@@ -19,7 +19,7 @@ Key = tuple[str, str, str]  # student, question, part
 
 
 @dataclass(frozen=True)
-class Mark:
+class ManualMark:
     """What a person gave to a part. `digest` names the answer and the judge or rubric it was for."""
 
     points: float
@@ -27,13 +27,13 @@ class Mark:
     grader: str = ""
     digest: str = ""  # empty: for whatever is there when the mark arrives
 
-    def agrees(self, other: "Mark") -> bool:
+    def agrees(self, other: "ManualMark") -> bool:
         """Whether both give the same points, or are for different answers."""
         same_answer = self.digest == other.digest or "" in (self.digest, other.digest)
         return not same_answer or abs(self.points - other.points) < 1e-6
 
 
-Marks = dict[Key, Mark]
+Marks = dict[Key, ManualMark]
 
 
 def codes(seed: int, students: Iterable[str]) -> dict[str, str]:
@@ -87,7 +87,7 @@ def _read(student, row, where):
     points = _number(row["points"])
     if points is None or not 0 <= points <= most:
         raise UserError(f"{where}: {row['points']!r} is not a number of points from 0 to {most:g}.")
-    mark = Mark(
+    mark = ManualMark(
         points=points,
         comment=unguarded(row.get("comment") or row.get("remark", "")),
         grader=unguarded(row.get("grader", "")),

@@ -29,7 +29,9 @@ FLAGS = (
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # nothing is fetched from outside
 )
 
-
+# A page with unsaved marks asks before it is left, and waits for the answer.
+ASKING = "Page.javascriptDialogOpening"
+LEAVE = {"id": 0, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
 KEYS = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
@@ -113,7 +115,11 @@ class Browser:
                     raise Moving
                 assert "error" not in found, found
                 return found["result"]
+            if "method" not in found:  # the reply to LEAVE
+                continue
             self.heard.append(found)
+            if found["method"] == ASKING and found["params"]["type"] == "beforeunload":
+                await self.line.write_message(json.dumps(LEAVE))
 
     def open(self, path):
         self.visit(path.as_uri())

@@ -33,7 +33,7 @@ SHORTER = {
     "11_bleu_comparison": ('PRESET = "default"', 'PRESET = "tiny"'),
     "12_position": (
         "delayed_copy.train(way)",
-        "delayed_copy.train(way, setting=delayed_copy.Setting(steps=3))",
+        "delayed_copy.train(way, setting=delayed_copy.CopySetting(steps=3))",
     ),
 }
 _SLOW = ("plots.", "check(", "train", "contest(", ".fit(", "Trainer(", "display(", "print(")

@@ -24,7 +24,7 @@ from attn_grader.record import Record
 from attn_grader.references import Reference
 from attn_grader.spreadsheet import FORMULA, csv_text, guarded, read_rows, unguarded
 from attn_grader.submissions import File
-from attn_grader.written_marks import Mark
+from attn_grader.written_marks import ManualMark
 
 PROPER = "01_copying"
 EXTRA = "02_average_of_two"
@@ -118,7 +118,7 @@ def test_pages_show_the_bonus_beside_the_points(bonus):
     assert students.count("<th ") == students.count("<td") and ">bonus</th>" in students
 
 
-MARKS = {("Ann", "1.7", "written"): Mark(0.5, "neat", "Eve")}
+MARKS = {("Ann", "1.7", "written"): ManualMark(0.5, "neat", "Eve")}
 
 
 def stamped(**known):
@@ -152,7 +152,7 @@ def test_a_changed_rubric_has_a_person_look_again():
 
 
 def test_a_mark_that_lifts_a_verdict_is_for_that_judge(monkeypatch):
-    lifted = {("Ann", "1.1", "code"): Mark(0.25)}
+    lifted = {("Ann", "1.1", "code"): ManualMark(0.25)}
     marks = made([handed("Ann", PROPER)], marks=lifted).stamped_marks()
     book = made([handed("Ann", PROPER)], marks=marks)
     assert row_of(book, "Ann")["1.1"] == "0.25"
@@ -195,7 +195,7 @@ OVERRIDE = "Ann,1.1,code,0.5,agreed by mail"
 def test_an_override_is_read_with_and_without_a_header_and_with_any_separator(tmp_path, text):
     (tmp_path / "w.csv").write_text(text, "utf-8")
     marks = written_marks.load(tmp_path / "w.csv", {"Ann"})
-    assert marks == {("Ann", "1.1", "code"): Mark(0.5, "agreed by mail")}
+    assert marks == {("Ann", "1.1", "code"): ManualMark(0.5, "agreed by mail")}
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ def test_a_grader_may_change_what_they_gave_before(tmp_path):
 
 
 def test_marks_for_another_answer_contradict_nobody():
-    old = {("Ann", "1.7", "written"): Mark(1, grader="Eve", digest="old")}
-    new = {("Ann", "1.7", "written"): Mark(0, grader="Dan", digest="new")}
+    old = {("Ann", "1.7", "written"): ManualMark(1, grader="Eve", digest="old")}
+    new = {("Ann", "1.7", "written"): ManualMark(0, grader="Dan", digest="new")}
     assert written_marks.merged(old, {"dan.csv": new}) == new
 
 
@@ -459,7 +459,7 @@ def test_an_export_leaves_blank_what_awaits_a_person_unless_it_is_final(name, cl
 
     assert (so_far(False), so_far(True)) == ("", "4.5")
     assert report.export(classbook, tmp_path, [name], final=False) == 1
-    classbook.marks[("Ann", "1.7", "written")] = Mark(0.5)
+    classbook.marks[("Ann", "1.7", "written")] = ManualMark(0.5)
     assert (so_far(False), so_far(True)) == ("4.95", "4.95")
     assert report.export(classbook, tmp_path, [name], final=False) == 0
 
@@ -470,7 +470,7 @@ def test_an_export_leaves_a_file_that_could_not_be_read_blank(name, classbook, f
     classbook.record_of = unread
     (row,) = [row for row in exported(name, classbook, final=final) if "17" in row.values()]
     assert row[PROPER] == ""
-    classbook.marks[("Ann", "1.7", "written")] = Mark(0.5)  # a person read it all the same
+    classbook.marks[("Ann", "1.7", "written")] = ManualMark(0.5)  # a person read it all the same
     (row,) = [row for row in exported(name, classbook, final=True) if "17" in row.values()]
     assert row[PROPER] == "0.45"
 
@@ -482,7 +482,7 @@ def test_canvas_gets_its_own_numbers_of_users_where_the_roster_has_them(classboo
 
 
 def test_points_are_exact_in_tables_and_have_two_decimals_on_pages(tmp_path):
-    marks = {("Ann", "1.7", "written"): Mark(2 / 3)}
+    marks = {("Ann", "1.7", "written"): ManualMark(2 / 3)}
     book = made([handed("Ann", PROPER)], marks=marks)
     total = machine_points(PROPER) + 2 / 3
     assert float(row_of(book, "Ann")["total"]) == pytest.approx(total, abs=1e-10)
@@ -589,7 +589,7 @@ def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook():
 
 def test_the_class_page_has_names_maxima_and_days_late_from_the_roster(tmp_path):
     due = datetime(2026, 11, 1).astimezone()
-    ann = roster.Person("ann", "Ann Lee", due=due, handed_in=datetime(2026, 11, 3).astimezone())
+    ann = roster.RosterRow("ann", "Ann Lee", due=due, handed_in=datetime(2026, 11, 3).astimezone())
     book = made([handed("ann", PROPER)], roster=roster.Roster({"ann": ann}))
     page = page_of(book, tmp_path, page="index")
     assert "Ann Lee" in page and f"01 of {register.points_of(PROPER):g}</th>" in page

@@ -22,7 +22,7 @@ from attn_grader.collect import COLLECTED
 from attn_grader.gradebook import NOTHING, Gradebook
 from attn_grader.page_data import kinds
 from attn_grader.record import Record
-from attn_grader.roster import Person, Roster
+from attn_grader.roster import Roster, RosterRow
 from attn_grader.submissions import NO_NOTEBOOK, find
 
 ROSTER = (
@@ -404,7 +404,7 @@ def test_no_name_leads_to_the_folder_of_another_or_to_our_own_file(download, nam
 def test_two_names_of_one_number_are_one_student_and_numbers_alike_are_two():
     lms_ids = ["5", "5", "a/b", "a:b"]
     students = [lms.Student(lms_id, "Ann", f"{k}@x.edu") for k, lms_id in enumerate(lms_ids)]
-    known = Roster({"ann": Person("ann", "Ann")})
+    known = Roster({"ann": RosterRow("ann", "Ann")})
     one, again, *others = collect.folder_names(students, known).values()
     assert one == again and len({one, *others}) == 3
 

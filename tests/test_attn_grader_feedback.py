@@ -13,10 +13,10 @@ from sandbox_sessions import needs_sandbox
 
 from attn_course import cli
 from attn_grader.collect import COLLECTED, Collected, dump
-from attn_grader.lms import LMS, Entry
+from attn_grader.lms import LMS, DownloadedFile
 
 NAME = "01_copying"
-ENTRY = Entry("", bytes)
+DOWNLOADED = DownloadedFile("", bytes)
 METADATA = """submission_11:
   :submitters:
   - :name: Ada Lovelace
@@ -165,7 +165,7 @@ def test_a_page_is_recognised_as_its_lms_recognises_a_file_of_the_download(lms):
         if lms == "gradescope":
             assert place.split("/")[0] in source or source.endswith(".yml")
             continue
-        (again,) = LMS[lms].copies([replace(ENTRY, path=place)], [], None)
-        (before,) = LMS[lms].copies([replace(ENTRY, path=source)], [], None)
+        (again,) = LMS[lms].copies([replace(DOWNLOADED, path=place)], [], None)
+        (before,) = LMS[lms].copies([replace(DOWNLOADED, path=source)], [], None)
         assert again.student == before.student
         assert PurePosixPath(place).suffix == ".html"

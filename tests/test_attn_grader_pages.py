@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from chromium import Browser, needs_browser
+from chromium import ASKING, Browser, needs_browser
 from classroom import full_record, png
 from course import ROOT
 from jupyter import wait_for
@@ -19,7 +19,7 @@ from attn_grader.gradebook import Gradebook
 from attn_grader.references import references
 from attn_grader.spreadsheet import FORMULA, guarded
 from attn_grader.submissions import File
-from attn_grader.written_marks import Mark
+from attn_grader.written_marks import ManualMark
 
 NAME = "01_copying"
 ATTACK = "<script>document.title = 'pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -210,8 +210,18 @@ def test_a_closed_browser_loses_nothing(browser, out):
     assert browser.run("document.getElementById('left').textContent") == "3 of 4 without points"
 
 
+def test_a_page_with_marks_that_were_not_downloaded_asks_before_it_is_left(browser, out):
+    browser.open(out / "questions" / "1.7.html")
+    for key in "j1":  # the first answer has one point
+        browser.press(key, ord(key.upper()))
+    browser.heard.clear()
+    browser.open(out / "index.html")
+    assert browser.run("document.title") == "Gradebook"
+    assert ASKING in [heard["method"] for heard in browser.heard]
+
+
 def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
-    marks = {("Ann", "1.7", "written"): Mark(1 / 3, "neat", "Eve")}
+    marks = {("Ann", "1.7", "written"): ManualMark(1 / 3, "neat", "Eve")}
     report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={})
     browser.open(tmp_path / "questions" / "1.7.html")
     assert "read by Eve" in browser.run("cards[0].innerText")

@@ -166,6 +166,23 @@ def test_changed_prose_needs_no_new_run_and_changed_code_does(project):
     assert output_cache.stored_outputs(solution_notebook(source), target) is None
 
 
+@pytest.mark.parametrize(
+    ("line", "seconds", "sentence"),
+    [
+        ("import os; os._exit(1)", 600, "the kernel died in the cell that begins with `{}`; "),
+        ("while True: pass", 1, "the cell that begins with `{}` takes longer than 1 seconds."),
+    ],
+)
+def test_a_kernel_that_dies_or_never_ends_is_one_sentence_with_the_cell(
+    project, monkeypatch, line, seconds, sentence
+):
+    monkeypatch.setattr(output_cache, "SECONDS", seconds)
+    edit(project / SOURCE, "import numpy as np", line)
+    expected = re.escape(f"00_start_here: {sentence.format(line)}")
+    with pytest.raises(UserError, match=expected):
+        list(build.build(project))
+
+
 @pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
 def test_student_editions_hold_no_reference_rubric_or_output(source):
     student = json.loads((ROOT / "notebooks" / f"{source.stem}.ipynb").read_text("utf-8"))

@@ -4,16 +4,16 @@ import pytest
 import torch
 
 from attn_course.experiments import attention_sink
-from attn_course.experiments.attention_sink import Text, texts, wanted, window_of
+from attn_course.experiments.attention_sink import NumberedTexts, right_answers, texts, window_of
 
 
 def test_what_is_right_is_the_mean_number_of_the_partners_in_sight():
     letters = torch.tensor([[16, 0, 2, 0, 1, 1]])
     numbers = torch.tensor([[0.0, 1.0, 1.5, 2.0, 1.2, 1.4]])
-    right, has_partner = wanted(Text(letters, numbers), window_of(6, 6, 0))
+    right, has_partner = right_answers(NumberedTexts(letters, numbers), window_of(6, 6, 0))
     assert right[0].tolist() == pytest.approx([0, 0, 0, 0, 1.5, 1.5])
     assert has_partner[0].tolist() == [False, False, False, False, True, True]
-    right, _ = wanted(Text(letters, numbers), window_of(6, 3, 0))
+    right, _ = right_answers(NumberedTexts(letters, numbers), window_of(6, 3, 0))
     assert right[0, 5].item() == pytest.approx(2.0)
 
 

@@ -8,11 +8,11 @@ import torch
 
 from attn_course.experiments import delayed_copy
 from attn_course.experiments.delayed_copy import (
+    CopySetting,
     OneLayer,
-    Setting,
 )
 
-SMALL = Setting(num_letters=3, width=8, steps=2, batch=4, num_tests=5, test_length=128)
+SMALL = CopySetting(num_letters=3, width=8, steps=2, batch=4, num_tests=5, test_length=128)
 
 
 @pytest.mark.parametrize(("num_tokens", "num_letters"), [(1, 8), (2, 8), (3, 8), (5, 3), (6, 2)])
@@ -85,7 +85,7 @@ def test_an_unknown_way_is_refused_by_name():
 
 def test_the_record_is_of_the_present_setting_and_its_bound_is_computed():
     found = delayed_copy.recorded()
-    assert Setting(**found["setting"]) == Setting()
+    assert CopySetting(**found["setting"]) == CopySetting()
     assert found["bound"] == pytest.approx(
         delayed_copy.by_band(delayed_copy.bound_by_position()), abs=1e-4
     )

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attn_course.experiments import overwriting
-from attn_course.experiments.overwriting import Memory, Text, newest_values, texts
+from attn_course.experiments.overwriting import AssignmentTexts, LetterMemory, newest_values, texts
 
 
 @pytest.fixture(autouse=True)
@@ -15,7 +15,7 @@ def double_precision():
 def test_the_newest_value_is_that_of_the_last_write_of_the_asked_letter():
     letters, asked = torch.tensor([[0, 1, 0, 2]]), torch.tensor([[0, 0, 1, 0]])
     values = torch.arange(16.0).reshape(1, 4, 4)
-    right, times = newest_values(Text(letters, values, asked))
+    right, times = newest_values(AssignmentTexts(letters, values, asked))
     assert right[0, :, 0].tolist() == [0, 0, 4, 8]
     assert times.tolist() == [[1, 1, 1, 2]]
 
@@ -30,12 +30,12 @@ def test_the_error_of_the_mean_of_m_values_is_one_minus_one_over_m():
     values = torch.randn(5000, 4, 4)
     error = (values.mean(1) - values[:, -1]).square().mean().item()
     assert error == pytest.approx(1 - 1 / 4, rel=0.03)
-    _, times = newest_values(Text(letters, values, letters))
+    _, times = newest_values(AssignmentTexts(letters, values, letters))
     assert times[0].tolist() == [1, 2, 3, 4]
 
 
 def test_the_delta_rule_with_orthonormal_keys_at_full_strength_makes_no_error():
-    memory = Memory("delta rule")
+    memory = LetterMemory("delta rule")
     with torch.no_grad():
         memory.number.fill_(0.0)
         for table in (memory.queries, memory.keys):
@@ -48,7 +48,7 @@ def test_the_delta_rule_with_orthonormal_keys_at_full_strength_makes_no_error():
 
 @pytest.mark.parametrize("kind", ["linear", "softmax with a slope"])
 def test_the_weights_of_a_memory_see_the_past_alone_and_add_up_to_one(kind):
-    memory = Memory(kind)
+    memory = LetterMemory(kind)
     weights = memory.weights(torch.randn(2, 7, 8), torch.randn(2, 7, 8))
     assert torch.allclose(weights.sum(-1), torch.ones(2, 7))
     assert weights.triu(1).abs().max() == 0

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from attn_course.experiments import silent_head
-from attn_course.experiments.attention_sink import NUM_LETTERS, Text, window_of
+from attn_course.experiments.attention_sink import NUM_LETTERS, NumberedTexts, window_of
 
 
 def test_texts_have_no_start_token():
@@ -25,7 +25,7 @@ def test_the_gate_of_the_token_depends_on_the_letter_alone():
     head = silent_head.SilentHead("gate of the token")
     with torch.no_grad():
         head.gate[3] = -50.0
-    text = Text(torch.tensor([[3, 1, 3]]), torch.tensor([[1.0, 2.0, 1.5]]))
+    text = NumberedTexts(torch.tensor([[3, 1, 3]]), torch.tensor([[1.0, 2.0, 1.5]]))
     output = head(text, window_of(3, 3, 0))[0]
     assert output[[0, 2]].abs().max() < 1e-9 and output[1] > 0.4
 

@@ -10,7 +10,7 @@ import torch
 from attn_course import recorded_runs
 from attn_course.errors import UserError
 from attn_course.translation import ablation
-from attn_course.translation.ablation import AblatedTranslator, Setting
+from attn_course.translation.ablation import AblatedTranslator, AblationSetting
 from attn_course.translation.batches import pad_source
 from attn_course.translation.config import Config, transformer
 from attn_course.translation.decoding import beam, greedy
@@ -100,7 +100,7 @@ def test_all_heads_one_by_one_are_no_heads(model):
 def test_a_setting_that_does_not_exist_is_named():
     for word in ("nowhere*2", "cross*x", "sharp", "pads=x"):
         with pytest.raises(UserError, match="is not a change of attention"):
-            Setting.parse(f"encoder*0 {word}")
+            AblationSetting.parse(f"encoder*0 {word}")
 
 
 def test_a_stopped_measurement_goes_on_and_the_table_compares_with_the_intact_model(

@@ -62,7 +62,10 @@ def build(
     for source in sources(root, numbers):
         solution = None if force else stored_solution(source, repository)
         if solution is None:
-            outputs = execute(solution_notebook(source, repository), source.parent)
+            try:
+                outputs = execute(solution_notebook(source, repository), source.parent)
+            except UserError as error:
+                raise UserError(f"{source.stem}: {error}") from None
             solution = attach(solution_notebook(source, repository), outputs)
         yield source.stem, _write(_files(solution, source))
     yield "README.md", _write(_front_pages(root))

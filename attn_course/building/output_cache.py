@@ -69,7 +69,12 @@ def execute(notebook: Any, folder: Path, figures: str = "still") -> Outputs:
     figures: for whom they are drawn, "still" for a stored notebook, "page" for the site.
     """
     from nbclient import NotebookClient
-    from nbclient.exceptions import CellExecutionError
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+    started: list[str] = []  # the first line of each cell
+
+    def remember(cell: Any, cell_index: int) -> None:
+        started.append(cell["source"].partition("\n")[0])
 
     client = NotebookClient(
         notebook,
@@ -77,12 +82,22 @@ def execute(notebook: Any, folder: Path, figures: str = "still") -> Outputs:
         resources={"metadata": {"path": str(folder)}},
         record_timing=False,
         coalesce_streams=True,
+        on_cell_start=remember,
         extra_arguments=["--IPKernelApp.log_level=ERROR"],  # or it warns of its own socket
     )
     try:
         client.execute(env={**os.environ, "ATTN_FIGURES": figures})
     except CellExecutionError as error:
         raise UserError(f"a cell fails:\n{error}") from None
+    except DeadKernelError:
+        raise UserError(
+            f"the kernel died in the cell that begins with `{started[-1]}`; "
+            "too little memory is the usual reason."
+        ) from None
+    except CellTimeoutError:
+        raise UserError(
+            f"the cell that begins with `{started[-1]}` takes longer than {SECONDS} seconds."
+        ) from None
     return [lasting(cell.outputs) for cell in _code_cells(notebook)]
 
 

@@ -29,24 +29,24 @@ NUM_TESTS = 50
 TEST_SEED = 10**6  # no text of training is drawn by it
 
 
-class Text(NamedTuple):
+class NumberedTexts(NamedTuple):
     """Letters (B, T) with the start token first, and the number (B, T) that each token carries."""
 
     letters: Tensor
     numbers: Tensor
 
 
-def texts(count: int, length: int, seed: int) -> Text:
+def texts(count: int, length: int, seed: int) -> NumberedTexts:
     """Random letters with numbers from 1 to 2; the start token has a letter of its own and number 0."""
     source = torch.Generator().manual_seed(seed)
     letters = torch.randint(NUM_LETTERS, (count, length), generator=source)
     numbers = 1 + torch.rand(count, length, generator=source)
     letters[:, 0] = NUM_LETTERS
     numbers[:, 0] = 0
-    return Text(letters, numbers)
+    return NumberedTexts(letters, numbers)
 
 
-def wanted(text: Text, mask: Tensor) -> tuple[Tensor, Tensor]:
+def right_answers(text: NumberedTexts, mask: Tensor) -> tuple[Tensor, Tensor]:
     """(the right answers, whether there is a partner), both (B, T), among what a mask (T, T) shows.
 
     Letters 0 and 1 are partners, 2 and 3, and so on.
@@ -68,14 +68,14 @@ class Head(nn.Module):
         for table in (self.queries, self.keys):
             nn.init.normal_(table.weight, std=SMALL)
 
-    def weights(self, text: Text, mask: Tensor) -> Tensor:
+    def weights(self, text: NumberedTexts, mask: Tensor) -> Tensor:
         """(B, T, T) under a boolean mask (T, T)."""
         q = self.queries(text.letters)
         k = self.keys(text.letters)
         scores = q @ k.mT / WIDTH**0.5
         return scores.masked_fill(~mask, -torch.inf).softmax(-1)
 
-    def forward(self, text: Text, mask: Tensor) -> Tensor:
+    def forward(self, text: NumberedTexts, mask: Tensor) -> Tensor:
         """Return the output of the head, (B, T)."""
         return (self.weights(text, mask) @ text.numbers[..., None])[..., 0]
 
@@ -89,7 +89,7 @@ def train(seed: int = 0) -> Head:
     mask = window_of(LENGTH, LENGTH, 0)
     for step in range(STEPS):
         text = texts(BATCH, LENGTH, 1000 * seed + step)
-        right, _ = wanted(text, mask)
+        right, _ = right_answers(text, mask)
         loss = (head(text, mask) - right)[:, 1:].square().mean()
         optimiser.zero_grad()
         loss.backward()
@@ -107,7 +107,7 @@ def errors(head: Head, mask: np.ndarray | Tensor) -> dict[str, float]:
     """
     look = torch.as_tensor(mask)
     text = texts(NUM_TESTS, len(look), TEST_SEED)
-    right, has_partner = wanted(text, look)
+    right, has_partner = right_answers(text, look)
     far = (head(text, look) - right).abs()
     late = torch.arange(len(look)) > WINDOW
     return {

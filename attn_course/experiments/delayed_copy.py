@@ -24,7 +24,7 @@ LONGER_SEED = 10**7  # by which sequences are drawn to train on at a new length
 
 
 @dataclass(frozen=True)
-class Setting:
+class CopySetting:
     """The task, the sizes of the model, and the length of training.
 
     most_offset: in training every sequence of a batch starts at one position drawn from 0..most_offset.
@@ -49,7 +49,7 @@ class OneLayer(nn.Module):
     every step; `extend` changes both.
     """
 
-    def __init__(self, way: str, setting: Setting):
+    def __init__(self, way: str, setting: CopySetting):
         super().__init__()
         if way not in WAYS:
             raise ValueError(f"there are {', '.join(WAYS)}, not {way!r}")
@@ -109,15 +109,15 @@ def sinusoid(positions: Tensor, width: int, base: float = BASE) -> Tensor:
     return rotate(rows, -positions, base)
 
 
-def draw_letters(setting: Setting, count: int, length: int, seed: int) -> Tensor:
+def draw_letters(setting: CopySetting, count: int, length: int, seed: int) -> Tensor:
     """Sequences (count, length) of independent, equally likely letters."""
     source = torch.Generator().manual_seed(seed)
     return torch.randint(setting.num_letters, (count, length), generator=source)
 
 
-def train(way: str, seed: int = 0, setting: Setting | None = None) -> OneLayer:
+def train(way: str, seed: int = 0, setting: CopySetting | None = None) -> OneLayer:
     """A model trained on sequences of setting.length; the loss starts where there is a token to say."""
-    setting = setting or Setting()
+    setting = setting or CopySetting()
     torch.manual_seed(seed)
     model = OneLayer(way, setting)
     optimiser = torch.optim.Adam(model.parameters(), lr=setting.rate)
@@ -148,13 +148,13 @@ def _loss(logits, letters, back):
 
 @torch.no_grad()
 def accuracy(
-    model: OneLayer, setting: Setting | None = None, back: int | None = None
+    model: OneLayer, setting: CopySetting | None = None, back: int | None = None
 ) -> np.ndarray:
     """Share of right letters at each position of the query, (test_length,); nan where there is none.
 
     back: which token counts as right, that of the task if None.
     """
-    setting = setting or Setting()
+    setting = setting or CopySetting()
     if back is None:
         back = setting.back
     T = setting.test_length
@@ -178,7 +178,7 @@ def by_band(values: np.ndarray) -> list[float]:
 def score_at_distance(model: OneLayer, low: int, high: int, distance: int) -> float:
     """Mean score of queries at positions low..high with the key `distance` before them."""
     length = high + 1
-    letters = draw_letters(Setting(), 200, length, TEST_SEED)
+    letters = draw_letters(CopySetting(), 200, length, TEST_SEED)
     scores = model.scores(letters)
 
     first = max(low, distance)
@@ -218,7 +218,7 @@ def _poisson(rate, count):
 
 def bound_by_position() -> np.ndarray:
     """The bound at each position of the query, (test_length,); nan where no token is to be said."""
-    setting = Setting()
+    setting = CopySetting()
     bound = np.full(setting.test_length, np.nan)
     for position in range(setting.back, setting.test_length):
         bound[position] = order_blind_bound(position, setting.num_letters)
@@ -237,7 +237,7 @@ def extend(model: OneLayer, frequencies: np.ndarray) -> OneLayer:
 
 def ways_to_extend(factor: float) -> dict[str, np.ndarray]:
     """{name: frequencies} for sequences that are longer by this factor than those of training."""
-    width = Setting().width
+    width = CopySetting().width
     ntk_base = BASE * factor ** (width / (width - 2))
     return {
         "as trained": frequencies(width),
@@ -248,7 +248,7 @@ def ways_to_extend(factor: float) -> dict[str, np.ndarray]:
 
 def train_longer(model: OneLayer, length: int, steps: int = 100, rate: float = 0.003) -> OneLayer:
     """A copy of a model that was trained on with sequences of a new length."""
-    setting = Setting()
+    setting = CopySetting()
     tuned = copy.deepcopy(model)
     optimiser = torch.optim.Adam(tuned.parameters(), lr=rate)
     for step in range(steps):
@@ -263,7 +263,7 @@ def train_longer(model: OneLayer, length: int, steps: int = 100, rate: float = 0
 
 def share_right(model: OneLayer, length: int, back: int = 3) -> float:
     """The share of letters that are said rightly in sequences of this length, over all positions."""
-    setting = replace(Setting(), test_length=length)
+    setting = replace(CopySetting(), test_length=length)
     return float(np.nanmean(accuracy(model, setting, back)))
 
 
@@ -272,7 +272,7 @@ def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
     trained = [train("RoPE", seed) for seed in seeds]
     found: dict[str, dict] = {}
     for factor in (2, 4):
-        length = factor * Setting().length
+        length = factor * CopySetting().length
         found[str(factor)] = {}
         for name, new in ways_to_extend(factor).items():
             models = [extend(model, new) for model in trained]
@@ -284,7 +284,7 @@ def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
             }
             found[str(factor)][name] = {what: _rounded(row) for what, row in shares.items()}
 
-    return {"setting": asdict(Setting()), "seeds": list(seeds), "right": found}
+    return {"setting": asdict(CopySetting()), "seeds": list(seeds), "right": found}
 
 
 def table_of_longer(found: dict) -> str:
@@ -308,7 +308,7 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
     Besides: the ways with a place for each position, trained at many offsets.
     """
     models = {way: [train(way, seed) for seed in seeds] for way in WAYS}
-    moved = replace(Setting(), most_offset=112)
+    moved = replace(CopySetting(), most_offset=112)
     at_offsets = {
         way: [train(way, seed, moved) for seed in seeds] for way in ("learned", "sinusoid")
     }
@@ -319,7 +319,7 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
         far = [score_at_distance(model, 64, 127, distance) for distance in range(128)]
         scores[way] = {"queries 8-15": _rounded(near), "queries 64-127": _rounded(far)}
     return {
-        "setting": asdict(Setting()),
+        "setting": asdict(CopySetting()),
         "bands": BANDS,
         "seeds": seeds,
         "accuracy": {way: _bands(found) for way, found in models.items()},

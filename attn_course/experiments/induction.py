@@ -40,14 +40,14 @@ class Setting:
 FOOLED = Setting(num_layers=1, num_heads=1, steps=300)  # for ten letters said twice, always ten
 
 
-class Batch(NamedTuple):
+class LetterBatch(NamedTuple):
     """Letters (B, T), and at which places (B, T) the next letter can be known and is asked for."""
 
     letters: Tensor
     asked: Tensor
 
 
-def songs(count: int, seed: int) -> Batch:
+def songs(count: int, seed: int) -> LetterBatch:
     """Songs and pieces of them; asked for is the next letter wherever a piece goes on."""
     source = torch.Generator().manual_seed(seed)
     letters = _shuffled_alphabets(count, source)
@@ -67,16 +67,16 @@ def songs(count: int, seed: int) -> Batch:
         places.append(at)
 
     order = torch.stack(places, 1)
-    return Batch(letters.gather(1, order), asked)
+    return LetterBatch(letters.gather(1, order), asked)
 
 
-def said_twice(count: int, seed: int, num_different: int = 10) -> Batch:
+def said_twice(count: int, seed: int, num_different: int = 10) -> LetterBatch:
     """Different letters, said twice; asked for is the next letter the second time."""
     source = torch.Generator().manual_seed(seed)
     letters = _shuffled_alphabets(count, source)[:, :num_different]
     asked = torch.zeros(count, 2 * num_different, dtype=torch.bool)
     asked[:, num_different:-1] = True
-    return Batch(letters.repeat(1, 2), asked)
+    return LetterBatch(letters.repeat(1, 2), asked)
 
 
 def _shuffled_alphabets(count, source):
@@ -152,7 +152,7 @@ class AttentionOnly(nn.Module):
         return tuple(one[layer, head].detach().numpy() for one in maps)
 
 
-class Run(NamedTuple):
+class TrainedModel(NamedTuple):
     """A trained model, its loss at every step, and what was measured at some `steps`: {name: a list}."""
 
     model: AttentionOnly
@@ -161,16 +161,16 @@ class Run(NamedTuple):
     measured: dict[str, list[float]]
 
 
-Draw = Callable[[int, int], Batch]  # (how many sequences, seed)
+Draw = Callable[[int, int], LetterBatch]  # (how many sequences, seed)
 
 
-def train(setting: Setting | None = None, seed: int = 0, draw: Draw = songs) -> Run:
+def train(setting: Setting | None = None, seed: int = 0, draw: Draw = songs) -> TrainedModel:
     """A model trained on what `draw` gives, measured every ten steps on letters said twice."""
     setting = setting or Setting()
     torch.manual_seed(seed)
     model = AttentionOnly(setting)
     optimiser = torch.optim.Adam(model.parameters(), lr=setting.rate, betas=(0.9, 0.98))
-    run = Run(model, [], [], {"accuracy": [], "previous": [], "induction": []})
+    run = TrainedModel(model, [], [], {"accuracy": [], "previous": [], "induction": []})
     for step in range(setting.steps):
         for group in optimiser.param_groups:
             group["lr"] = setting.rate * _schedule(step, setting)
@@ -214,13 +214,13 @@ def _measure(model):
 
 
 @torch.no_grad()
-def accuracy(model: AttentionOnly, batch: Batch, change: Change | None = None) -> float:
+def accuracy(model: AttentionOnly, batch: LetterBatch, change: Change | None = None) -> float:
     """The share of asked letters that are said right."""
     predicted, targets = _asked_for(model.trace(batch.letters, change).logits, batch)
     return (predicted.argmax(-1) == targets).double().mean().item()
 
 
-def head_scores(trace: Trace, batch: Batch) -> tuple[Tensor, Tensor]:
+def head_scores(trace: Trace, batch: LetterBatch) -> tuple[Tensor, Tensor]:
     """(previous-token scores, induction scores), each (layers, H), the mean over sequences."""
     weights = torch.stack(trace.weights)  # (layers, B, H, T, T)
     previous = weights.diagonal(-1, -2, -1).mean((1, 3))
@@ -236,7 +236,7 @@ def head_scores(trace: Trace, batch: Batch) -> tuple[Tensor, Tensor]:
 
 
 @torch.no_grad()
-def ablated(model: AttentionOnly, batch: Batch, heads: Sequence[tuple[int, int]]) -> float:
+def ablated(model: AttentionOnly, batch: LetterBatch, heads: Sequence[tuple[int, int]]) -> float:
     """Accuracy where these heads, (layer, head), write their mean over the sequences at each place."""
 
     def change(layer: int, written: Tensor) -> Tensor:

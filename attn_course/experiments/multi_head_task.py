@@ -24,7 +24,7 @@ Sentence = Sequence[str]
 
 
 @dataclass(frozen=True)
-class Setting:
+class TaskSetting:
     """The width of a model and how it is trained."""
 
     D: int = 32
@@ -119,14 +119,14 @@ class LastWord(nn.Module):
 def train(
     num_heads: int,
     seed: int,
-    setting: Setting | None = None,
+    setting: TaskSetting | None = None,
     layer: type[nn.Module] | None = None,
 ) -> LastWord:
     """A model that has learnt all sentences as well as it could.
 
     layer: a class that 6.6 accepts, in place of the course's; it starts from the same parameters.
     """
-    setting = setting or Setting()
+    setting = setting or TaskSetting()
     torch.manual_seed(seed)
     model = LastWord(CausalSelfAttention(setting.D, num_heads), setting.D)
     if layer is not None:
@@ -137,7 +137,7 @@ def train(
 
 def record(seeds: Sequence[int] = tuple(range(10))) -> dict:
     """The share of right last words for each number of heads and each seed, after the same training."""
-    setting = Setting(steps=600)
+    setting = TaskSetting(steps=600)
     shares: dict[str, list[float]] = {}
     num_parameters = {}
     for num_heads in HEADS:

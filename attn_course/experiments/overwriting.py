@@ -31,7 +31,7 @@ TIMES_WRITTEN = (1, 2, 4, 8)
 NUMS_OF_LETTERS = (4, 6, 8, 10, 12, 16)
 
 
-class Text(NamedTuple):
+class AssignmentTexts(NamedTuple):
     """Letters (B, T), the value (B, T, 4) that each step writes, and the letter (B, T) that it asks for."""
 
     letters: Tensor
@@ -39,17 +39,17 @@ class Text(NamedTuple):
     asked: Tensor
 
 
-def texts(count: int, length: int, seed: int, num_letters: int = NUM_LETTERS) -> Text:
+def texts(count: int, length: int, seed: int, num_letters: int = NUM_LETTERS) -> AssignmentTexts:
     """Random letters and values; each letter that has a value is asked for equally often."""
     source = torch.Generator().manual_seed(seed)
     letters = torch.randint(num_letters, (count, length), generator=source)
     values = torch.randn(count, length, VALUE_WIDTH, generator=source)
     has_value = functional.one_hot(letters, num_letters).cumsum(1) > 0  # (B, T, letters)
     choices = torch.multinomial(has_value.flatten(0, 1).double(), 1, generator=source)
-    return Text(letters, values, choices.reshape(count, length))
+    return AssignmentTexts(letters, values, choices.reshape(count, length))
 
 
-def newest_values(text: Text) -> tuple[Tensor, Tensor]:
+def newest_values(text: AssignmentTexts) -> tuple[Tensor, Tensor]:
     """(the right answers (B, T, 4), how often the asked letter has been written so far (B, T))."""
     T = text.letters.shape[1]
     is_asked = text.letters[:, None] == text.asked[:, :, None]  # (B, T, T)
@@ -59,7 +59,7 @@ def newest_values(text: Text) -> tuple[Tensor, Tensor]:
     return text.values.gather(1, index), is_asked.sum(-1)
 
 
-class Memory(nn.Module):
+class LetterMemory(nn.Module):
     """Queries and keys of letters, and one of four ways to keep values."""
 
     def __init__(self, kind: str, num_letters: int = NUM_LETTERS) -> None:
@@ -69,7 +69,7 @@ class Memory(nn.Module):
         self.keys = nn.Embedding(num_letters, WIDTH)
         self.number = nn.Parameter(torch.tensor(-1.0))
 
-    def forward(self, text: Text) -> Tensor:
+    def forward(self, text: AssignmentTexts) -> Tensor:
         """What is read at each step, (B, T, 4)."""
         q, k = self.queries(text.asked), self.keys(text.letters)
         if self.kind == "delta rule":
@@ -107,10 +107,10 @@ class Memory(nn.Module):
         return torch.stack(outputs, 1)
 
 
-def train(kind: str, seed: int = 0, num_letters: int = NUM_LETTERS) -> Memory:
+def train(kind: str, seed: int = 0, num_letters: int = NUM_LETTERS) -> LetterMemory:
     """Train a memory of this kind on short texts."""
     torch.manual_seed(seed)
-    memory = Memory(kind, num_letters)
+    memory = LetterMemory(kind, num_letters)
     optimiser = torch.optim.Adam(memory.parameters(), lr=RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
     for step in range(STEPS):
@@ -126,7 +126,7 @@ def train(kind: str, seed: int = 0, num_letters: int = NUM_LETTERS) -> Memory:
 
 
 @torch.no_grad()
-def errors(memory: Memory, length: int = LENGTH) -> dict[str, float]:
+def errors(memory: LetterMemory, length: int = LENGTH) -> dict[str, float]:
     """The mean squared error on texts of this length, of all questions and by how often a letter was written.
 
     Returns {"all": ..., "1": ..., "2": ..., "4": ..., "8": ...}.

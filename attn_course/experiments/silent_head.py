@@ -14,7 +14,13 @@ from torch import Tensor, nn
 
 from attn_course import recorded_runs
 from attn_course.experiments import attention_sink
-from attn_course.experiments.attention_sink import NUM_LETTERS, WIDTH, Text, wanted, window_of
+from attn_course.experiments.attention_sink import (
+    NUM_LETTERS,
+    WIDTH,
+    NumberedTexts,
+    right_answers,
+    window_of,
+)
 
 KINDS = ("nothing", "gate of the token", "sink, learned", "sink at 0")
 WINDOW = 16
@@ -29,10 +35,10 @@ TEST_SEED = 10**6
 NUM_KEYS = (16, 256, 4096, 16_384)  # that do not match, for the limits of a sink
 
 
-def texts(count: int, length: int, seed: int) -> Text:
+def texts(count: int, length: int, seed: int) -> NumberedTexts:
     """Return random letters and numbers, as in `attention_sink`, without the start token."""
     letters, numbers = attention_sink.texts(count, length + 1, seed)
-    return Text(letters[:, 1:], numbers[:, 1:])
+    return NumberedTexts(letters[:, 1:], numbers[:, 1:])
 
 
 class SilentHead(nn.Module):
@@ -50,7 +56,7 @@ class SilentHead(nn.Module):
         """True if a sink competes with the keys."""
         return self.kind.startswith("sink")
 
-    def forward(self, text: Text, mask: Tensor) -> Tensor:
+    def forward(self, text: NumberedTexts, mask: Tensor) -> Tensor:
         """What the head returns, (B, T), under a boolean mask (T, T)."""
         q = self.head.queries(text.letters)
         k = self.head.keys(text.letters)
@@ -78,7 +84,7 @@ def train(kind: str, seed: int = 0) -> SilentHead:
     mask = window_of(LENGTH, WINDOW, 0)
     for step in range(STEPS):
         text = texts(BATCH, LENGTH, 1000 * seed + step)
-        right, _ = wanted(text, mask)
+        right, _ = right_answers(text, mask)
         loss = (head(text, mask) - right).square().mean()
         optimiser.zero_grad()
         loss.backward()
@@ -96,7 +102,7 @@ def errors(head: SilentHead, window: int = WINDOW) -> dict[str, float]:
     """
     mask = window_of(TEST_LENGTH, window, 0)
     text = texts(NUM_TESTS, TEST_LENGTH, TEST_SEED)
-    right, has_partner = wanted(text, mask)
+    right, has_partner = right_answers(text, mask)
     distances = (head(text, mask) - right).abs()
     late = torch.arange(TEST_LENGTH) >= WINDOW
     return {

@@ -21,7 +21,7 @@ Arrays = tuple[np.ndarray, np.ndarray]
 Watch = Callable[[int, nn.Module], None]
 
 
-class Batch(NamedTuple):
+class TokenBatch(NamedTuple):
     """The input x (B, T) and the symbols to predict, y (B, T); there is no loss where y is 0."""
 
     x: torch.Tensor
@@ -79,7 +79,7 @@ def rate_at(step: int, steps: int, rate: float) -> float:
     return rate * warm * (0.55 + 0.45 * cosine)
 
 
-def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
+def mean_loss(model: nn.Module, batch: TokenBatch) -> torch.Tensor:
     """Mean cross-entropy of the symbols that are to be predicted, a scalar."""
     logits = model(batch.x).flatten(0, 1)  # (B * T, V)
     return F.cross_entropy(logits, batch.y.flatten(), ignore_index=0)
@@ -88,7 +88,7 @@ def mean_loss(model: nn.Module, batch: Batch) -> torch.Tensor:
 def _step(batch, step, steps, rate):
     x, y = batch(step)
     return Update(
-        batch=Batch(torch.as_tensor(x), torch.as_tensor(y)),
+        batch=TokenBatch(torch.as_tensor(x), torch.as_tensor(y)),
         size=1,
         rate=rate_at(step, steps, rate),
         seed=step,  # dropout too is a function of the step

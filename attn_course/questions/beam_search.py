@@ -226,7 +226,7 @@ def _costly(rng):
 
 
 @dataclass(frozen=True)
-class Hypothesis:
+class TreeHypothesis:
     """tokens: as they are returned. path: the node that its next step reads."""
 
     tokens: Tokens = ()
@@ -276,8 +276,8 @@ class Search:
     def run(self, table: np.ndarray, size: int, max_length: int) -> Beam:
         """The search through the tree of one sentence."""
         size = self.size or size
-        beam = [Hypothesis()]
-        left: list[Hypothesis] = []  # finished ones that gave up their place
+        beam = [TreeHypothesis()]
+        left: list[TreeHypothesis] = []  # finished ones that gave up their place
         margin = np.inf
         for step in range(max_length):
             grown = [self._grown(table, hypothesis) for hypothesis in beam]
@@ -313,7 +313,7 @@ class Search:
         row = table[hypothesis.path % len(table)]
         tokens = range(len(row)) if self.adds_chances else np.flatnonzero(row > -np.inf).tolist()
         return [
-            Hypothesis(
+            TreeHypothesis(
                 tokens=(*hypothesis.tokens, token),
                 total=hypothesis.total + (np.exp(row[token]) if self.adds_chances else row[token]),
                 length=hypothesis.length + 1,
@@ -333,7 +333,7 @@ class Search:
         tokens = hypothesis.tokens
         if self.own_tokens:
             tokens = (*before.tokens, last)
-        return Hypothesis(tokens, hypothesis.total, hypothesis.length, path, hypothesis.is_done)
+        return TreeHypothesis(tokens, hypothesis.total, hypothesis.length, path, hypothesis.is_done)
 
     def _is_over(self, beam, step):
         if self.finished == "go on":
@@ -421,7 +421,7 @@ def _wrong_tokens(tables: np.ndarray, size: int, max_length: int) -> dict[str, n
 def _best_of_batch(tables, size, max_length):
     """Tokens (B, max_length) if all sentences compete for all B * size places, best first."""
     B = len(tables)
-    beam = [(b, Hypothesis()) for b in range(B)]
+    beam = [(b, TreeHypothesis()) for b in range(B)]
     search = Search()
     for step in range(max_length):
         pool = [(b, h) for b, parent in beam for h in search._grown(tables[b], parent)]

@@ -67,7 +67,7 @@ class Change:
 
 
 @dataclass
-class Setting:
+class AblationSetting:
     """A setting, read from its text."""
 
     encoder: Change = field(default_factory=Change)
@@ -78,10 +78,10 @@ class Setting:
     num_pads: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> "Setting":
+    def parse(cls, text: str) -> "AblationSetting":
         """The setting that a text describes.
 
-        >>> Setting.parse("cross*0 -causal").cross.factor
+        >>> AblationSetting.parse("cross*0 -causal").cross.factor
         0.0
         """
         setting = cls()
@@ -117,7 +117,7 @@ class AblatedTranslator(nn.Module):
     def __init__(self, model: TransformerTranslator, setting: str = "") -> None:
         super().__init__()
         self.model = model
-        self.setting = Setting.parse(setting)
+        self.setting = AblationSetting.parse(setting)
 
     def encode(self, source: Tensor, lengths: Tensor) -> CrossMemory:
         """source (B, S), lengths (B,) -> CrossMemory of S + num_pads keys."""

@@ -18,7 +18,7 @@ from typing import Any
 from attn_course.cell_variables import names_of
 
 Notebook = dict[str, Any]
-Fits = Callable[["Cell", "Cell"], bool]
+Fits = Callable[["MatchedCell", "MatchedCell"], bool]
 ROLES = ("answer", "check", "written")
 MADE_HERE = ("kept-", "changed-")  # how the ids of cells begin that a merge has made
 QUESTION = re.compile(r"^### +(\d+\.\d+)\b *(.*)$", re.M)
@@ -36,7 +36,7 @@ class NotANotebook(ValueError):
 
 
 @dataclass(eq=False)
-class Cell:
+class MatchedCell:
     """A cell of one of the three notebooks, with what it is matched by."""
 
     data: dict[str, Any]
@@ -53,7 +53,7 @@ class Cell:
     def attachments(self) -> Any:
         return self.data.get("attachments") or {}
 
-    def same_as(self, other: "Cell") -> bool:
+    def same_as(self, other: "MatchedCell") -> bool:
         """Return True if both hold the same text and the same pasted pictures."""
         return (
             self.source.strip() == other.source.strip()
@@ -78,7 +78,7 @@ class Merge:
     num_new_cells: int = 0
 
 
-def cells_of(notebook: Notebook) -> list[Cell]:
+def cells_of(notebook: Notebook) -> list[MatchedCell]:
     """Return the cells of a notebook; NotANotebook if it has none that can be read."""
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
         reason = "it is not a notebook"
@@ -110,7 +110,7 @@ def cells_of(notebook: Notebook) -> list[Cell]:
         mark = re.match(r"\d+\.\d+", str(metadata.get(role, ""))) if role else None
         defined = names_of(source).given if kind == "code" else ()
         cells.append(
-            Cell(
+            MatchedCell(
                 data,
                 number,
                 str(cell_id),
@@ -133,16 +133,18 @@ def name_of(notebook: Notebook) -> str:
     return ""
 
 
-def _match(left: list[Cell], right: list[Cell], is_same: Fits | None = None) -> dict[Cell, Cell]:
+def _match(
+    left: list[MatchedCell], right: list[MatchedCell], is_same: Fits | None = None
+) -> dict[MatchedCell, MatchedCell]:
     """Return {cell on the left: the same cell on the right}, found by stricter rules first.
 
     is_same: whether two cells with one id are versions of one cell; always, if it is not given.
     """
-    pairs: dict[Cell, Cell] = {}
-    taken: set[Cell] = set()
+    pairs: dict[MatchedCell, MatchedCell] = {}
+    taken: set[MatchedCell] = set()
 
-    def pair_by(key: Callable[[Cell], Any], fits: Fits | None = None) -> None:
-        waiting: dict[Any, list[Cell]] = {}
+    def pair_by(key: Callable[[MatchedCell], Any], fits: Fits | None = None) -> None:
+        waiting: dict[Any, list[MatchedCell]] = {}
         for cell in right:
             if cell not in taken and key(cell):
                 waiting.setdefault(key(cell), []).append(cell)
@@ -166,7 +168,7 @@ def _match(left: list[Cell], right: list[Cell], is_same: Fits | None = None) -> 
     return pairs
 
 
-def _is_same_question(one: Cell, other: Cell) -> bool:
+def _is_same_question(one: MatchedCell, other: MatchedCell) -> bool:
     """Return True if two cells with one id may be versions of each other: a number can be used anew."""
     if not one.role and not QUESTION.search(one.source) and not QUESTION.search(other.source):
         return True
@@ -175,7 +177,7 @@ def _is_same_question(one: Cell, other: Cell) -> bool:
     return _similarity(one.title, other.title) >= ALIKE
 
 
-def _is_kindred(one: Cell, other: Cell) -> bool:
+def _is_kindred(one: MatchedCell, other: MatchedCell) -> bool:
     return one.role != "answer" or bool(one.defined & other.defined)
 
 
@@ -183,7 +185,9 @@ def _similarity(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
-def _match_by_names(base: list[Cell], mine: list[Cell], pairs: dict[Cell, Cell]) -> None:
+def _match_by_names(
+    base: list[MatchedCell], mine: list[MatchedCell], pairs: dict[MatchedCell, MatchedCell]
+) -> None:
     """Add to `pairs` the cells that lost their ids: answers are known by the names that they define."""
     taken = set(pairs.values())
     free = [cell for cell in mine if cell not in taken]
@@ -324,7 +328,9 @@ class _Merger:
         """Return True for a cell of ours that the student had deleted."""
         return self.is_base_known and cell in deleted
 
-    def _merged(self, new: Cell | None, mine: Cell | None) -> Iterator[dict[str, Any]]:
+    def _merged(
+        self, new: MatchedCell | None, mine: MatchedCell | None
+    ) -> Iterator[dict[str, Any]]:
         """What becomes of a cell: ours, the student's, or both below each other."""
         if mine is None:
             assert new is not None
@@ -397,7 +403,7 @@ class _Merger:
             text += f" *The course's cell now begins so:*\n\n```python\n{new.source}\n```"
         return {"cell_type": "markdown", "metadata": {}, "source": text}
 
-    def _ours(self, new: Cell, mine: Cell | None) -> dict[str, Any]:
+    def _ours(self, new: MatchedCell, mine: MatchedCell | None) -> dict[str, Any]:
         """Our cell with the student's text and outputs in it, or as it is released."""
         if mine is None:
             return self._out(new.data, new.id)
@@ -408,7 +414,7 @@ class _Merger:
         data["metadata"] |= copy.deepcopy(new.data.get("metadata", {}))
         return self._out(data, new.id)
 
-    def _own(self, mine: Cell, label: str = "", cell_id: str = "") -> dict[str, Any]:
+    def _own(self, mine: MatchedCell, label: str = "", cell_id: str = "") -> dict[str, Any]:
         """A cell of the student's, below a label if it stood for one of ours."""
         data = copy.deepcopy(mine.data)
         if label:
@@ -438,23 +444,26 @@ class _Merger:
         return cell
 
 
-def _is_only_renumbered(base: Cell, new: Cell) -> bool:
+def _is_only_renumbered(base: MatchedCell, new: MatchedCell) -> bool:
     """Return True if our two versions of a cell differ in the number of the question alone."""
     renumbered = base.source.replace(base.question, new.question) if base.question else base.source
     return renumbered.strip() == new.source.strip()
 
 
 def _woven(
-    main: list[Cell], others: Iterable[Cell], order: list[Cell], main_of: dict[Cell, Cell]
-) -> list[Cell]:
+    main: list[MatchedCell],
+    others: Iterable[MatchedCell],
+    order: list[MatchedCell],
+    main_of: dict[MatchedCell, MatchedCell],
+) -> list[MatchedCell]:
     """Return `main` with each of `others` behind the cell that it follows in `order`.
 
     main_of: {cell of `order`: the cell of `main` that stands for it}.
     """
     waiting = set(others)
     places = set(main)
-    behind: dict[Cell | None, list[Cell]] = {}
-    last: Cell | None = None
+    behind: dict[MatchedCell | None, list[MatchedCell]] = {}
+    last: MatchedCell | None = None
     for cell in order:
         if cell in waiting:
             behind.setdefault(last, []).append(cell)

@@ -29,7 +29,7 @@ from attn_course.markers import EMPTY
 from attn_course.register import Part, Question
 from attn_course.verdict import State, Verdict
 from attn_course.workspace.folder import read_notebook
-from attn_course.workspace.merge import Cell, cells_of
+from attn_course.workspace.merge import MatchedCell, cells_of
 
 
 def verdicts_of(notebook: str, path: Path) -> list[Verdict]:
@@ -45,7 +45,7 @@ def verdicts_of(notebook: str, path: Path) -> list[Verdict]:
 
 
 def run_cells(
-    cells: list[Cell], questions: tuple[Question, ...]
+    cells: list[MatchedCell], questions: tuple[Question, ...]
 ) -> tuple[dict[str, Any], dict[str, str]]:
     """Run what the answers need; return the variables, and {name: why its cell did not run}."""
     code = {
@@ -84,7 +84,7 @@ def _run_cell(source, name, space):
 
 
 def _verdict(
-    cells: list[Cell],
+    cells: list[MatchedCell],
     question: Question,
     part: Part,
     space: dict[str, Any],

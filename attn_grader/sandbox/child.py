@@ -38,7 +38,7 @@ class TimeIsUp(BaseException):
     """Raised in the student's code when its time is over; no `except Exception` holds it up."""
 
 
-class Missing(Exception):
+class NameNotDefined(Exception):
     """The notebook has nothing of the name that a question asks for."""
 
 
@@ -278,15 +278,15 @@ def drive(
 def value(namespace: Namespace, caught: Caught, name: str) -> Outcome:
     """Return an answer that is no function."""
     if name not in namespace:
-        raise Missing
+        raise NameNotDefined
     return Answer(namespace[name], caught).value(), []
 
 
 def find(namespace: Namespace, caught: Caught, name: str) -> Answer:
-    """Return the answer of this name; Missing if there is none."""
+    """Return the answer of this name; NameNotDefined if there is none."""
     known = namespace | kept
     if name not in known:
-        raise Missing
+        raise NameNotDefined
     return Answer(known[name], caught)
 
 
@@ -304,7 +304,7 @@ ACTIONS: dict[str, Callable[..., Outcome]] = {
 
 def explain(error: BaseException) -> list[str]:
     """Return what an exception means for the answer, and a sentence on it."""
-    if isinstance(error, (NotAttempted, Missing, TimeIsUp)):
+    if isinstance(error, (NotAttempted, NameNotDefined, TimeIsUp)):
         return [type(error).__name__, ""]
     if isinstance(error, pipe.PipeError):
         return ["NotYet", f"what came back cannot be judged: {error}."]

@@ -16,7 +16,7 @@ KILLED = "its process was ended from outside, as when memory runs out; a person 
 MAX_CHILDREN = 6  # how often a submission may stop its process before nothing more is asked
 
 
-class Missing(NotYet):
+class AnswerMissing(NotYet):
     """The notebook has nothing of this name."""
 
 
@@ -34,7 +34,7 @@ class ProcessEnded(NotYet):
 OUTCOMES: dict[str, type[Exception]] = {
     "NotYet": NotYet,
     "NotAttempted": NotAttempted,
-    "Missing": Missing,
+    "NameNotDefined": AnswerMissing,
     "TimeIsUp": Late,
 }
 
@@ -306,5 +306,5 @@ class RemoteAnswer:
         left = self._deadline - time.monotonic()
         try:
             return self._session.request(do, self._name, *what, seconds=left, late=self._late)
-        except Missing:
+        except AnswerMissing:
             raise self._session.why_missing(self._name) from None
