@@ -22,8 +22,7 @@ from attn_grader import notebook
 from attn_grader.notebook import Cell, UnreadableFile, one_line
 from attn_grader.record import PartRecord, Record
 from attn_grader.sandbox import Limits
-from attn_grader.sandbox.session import Session
-from attn_grader.sandbox.warm import WarmProcess
+from attn_grader.sandbox.session import Session, WarmProcess
 from attn_grader.submissions import File
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
