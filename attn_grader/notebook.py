@@ -6,6 +6,7 @@ Everything here is a stranger's text. Nothing of it runs.
 import ast
 import base64
 import binascii
+import builtins
 import codecs
 import contextlib
 import hashlib
@@ -303,6 +304,10 @@ def _sound(text):
 
 Cells = Sequence[Cell]
 
+FRONT_END = ("display", "get_ipython", "input", "In", "Out", "exit", "quit")  # names it gives
+NAMING_MAGIC = re.compile(r"^[ \t]*(%(?:run|pylab|store))\b", re.M)
+WORD = re.compile(r"\w+")
+
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
 QUESTION = re.compile(r"^#+ +(\d+\.\d+)\b", re.M)
@@ -503,6 +508,34 @@ def missing_packages(sources: Iterable[str]) -> list[str]:
                     if is_used and not _is_installed(package):
                         missing.add(package)
     return sorted(missing)
+
+
+def magics_behind(cells: Cells, sources: Iterable[str]) -> list[str]:
+    """Return the magics that may give a name which these sources use and no cell gives; none is run here.
+
+    Such are `%run`, `%pylab`, `%store`, and a cell in another language that has the name in its text.
+    """
+    foreign = []
+    given = {*vars(builtins), *FRONT_END}
+    magics: set[str] = set()
+    for cell in cells:
+        if _may_run(cell):
+            python = parsed(cell.source)
+            if python and not python.statements and cell.source.lstrip().startswith("%%"):
+                foreign.append(cell.source)
+            else:
+                given |= names_of(cell.source).given
+                magics.update(NAMING_MAGIC.findall(cell.source))
+    unknown: set[str] = set()
+    for source in sources:
+        names = names_of(source)
+        unknown |= (names.used | names.used_later) - given
+    if not unknown:
+        return []
+    for source in foreign:
+        if not unknown.isdisjoint(WORD.findall(source)):
+            magics.add(source.split(None, 1)[0])
+    return sorted(magics)
 
 
 def _imported(node):

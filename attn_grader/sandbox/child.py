@@ -412,6 +412,8 @@ def explain(error: BaseException) -> list[str]:
     if isinstance(error, pipe.PipeError):
         return ["NotYet", f"what came back cannot be judged: {error}."]
     with contextlib.suppress(BaseException):
+        if isinstance(error, OSError):
+            return ["SystemRefused", describe(error)]
         if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell"):
             text = f"{type(error).__name__}: {error.msg} (line {error.lineno} of your cell)."
         else:

@@ -262,6 +262,10 @@ class Connection:
         self.deadline = deadline
         return decode(self.inbox.receive(limit))
 
+    def close(self) -> None:
+        """Close the socket."""
+        self.socket.close()
+
     def _write(self, data):
         self._set_timeout()
         return self.socket.send(data)

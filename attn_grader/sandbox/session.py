@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from attn_course.answers import NotAttempted, NotYet, is_repeated
+from attn_course.answers.wording import counted
 from attn_course.cell_variables import names_of
 from attn_grader.notebook import one_line
 from attn_grader.sandbox import END, WAIT, Limits, pipe
@@ -37,11 +38,16 @@ class ProcessEnded(NotYet):
     """
 
 
+class SystemRefused(NotYet):
+    """The student's code asked the system for what a sandbox has not: a disk, a network, a process."""
+
+
 OUTCOMES: dict[str, type[Exception]] = {
     "NotYet": NotYet,
     "NotAttempted": NotAttempted,
     "NameNotDefined": AnswerMissing,
     "TimeIsUp": Late,
+    "SystemRefused": SystemRefused,
 }
 
 
@@ -130,6 +136,7 @@ class Session:
         self.errors: dict[int, str] = {}  # number of a cell: why it did not run
         self.fatal: set[int] = set()  # cells that stopped their process, and are not run again
         self.undecided: set[int] = set()  # of these, those during which somebody else stopped it
+        self.refused: set[int] = set()  # cells that asked for what a sandbox has not
         self.output = ""
         self.cpu = 0.0
         self.channel: pipe.Connection | None = None
@@ -173,12 +180,15 @@ class Session:
             late = f"the cells used up their share of {self.limits.total:g} seconds."
         task = number, self.cells[number], again, self.names
         self.errors.pop(number, None)
+        self.refused.discard(number)
         try:
             reply = self.request("run", *task, seconds=seconds, late=late)
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, ProcessEnded)):
                 self.fatal.add(number)
+            if isinstance(error, SystemRefused):
+                self.refused.add(number)
             if isinstance(error, ProcessEnded) and error.needs_person:
                 self.undecided.add(number)
         else:
@@ -200,7 +210,8 @@ class Session:
         connection = self.channel
         left = self._left()
         if connection is None and left > 0:
-            raise ProcessEnded(f"the notebook had stopped its process {self.num_children} times.")
+            times = counted(self.num_children, "time")
+            raise ProcessEnded(f"the notebook had stopped its process {times}.")
         late = late or f"it did not finish within {seconds:g} seconds."
         if seconds > left:
             seconds = left
@@ -247,6 +258,7 @@ class Session:
             return ProcessEnded("it stopped the process (it had been ended).")
         self.channel = None
         ended = self.warm.end_child(is_gone=is_gone)
+        connection.close()
         self.cpu += ended.cpu
         is_ours = ended.killed or ended.cpu >= self.limits.cpu_seconds
         if ended.exit == -signal.SIGKILL and not is_ours:
