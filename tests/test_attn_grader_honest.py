@@ -142,6 +142,29 @@ HONEST = {
         FULL,
         WRITTEN,
     ),
+    "%run of a file that was not handed in": (
+        helped("%run helpers.py", f"{ANSWER}return sharpness(n, d, epsilon)"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "%run, and nothing of it is used": (
+        helped("%run helpers.py", f"{ANSWER}return 1.0"),
+        FULL - 0.5,
+        WRITTEN,
+    ),
+    "names of %pylab": (
+        helped("%pylab inline", f"{ANSWER}return {FORMULA.replace('np.', '')}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a function in Cython": (
+        helped(
+            "%%cython\ncpdef double sharpness(double n, double d, double epsilon):\n    return n",
+            f"{ANSWER}return sharpness(n, d, epsilon)",
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
     "a package that is not here": (
         helped("import nonesuch", f"{ANSWER}return nonesuch.log(n) + {FORMULA}"),
         FULL - 0.5,
@@ -164,6 +187,37 @@ HONEST = {
             f"        return list(pool.map(lambda _: {FORMULA}, range(32)))[0]"
         ),
         FULL,
+        WRITTEN,
+    ),
+    "a cell that stops": (
+        with_cells(q1_6=f"x = {{}}['key']\n{ANSWER}return {FORMULA}"),
+        FULL - 0.5,
+        WRITTEN,
+    ),
+    "a file that an earlier cell wrote": (
+        helped(
+            "import tempfile\npath = tempfile.mkdtemp() + '/x.npy'\nnp.save(path, 1.0)",
+            f"factor = np.load(path)\n{ANSWER}return factor * {FORMULA}",
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a file of data": (
+        with_cells(q1_6=f"factor = np.loadtxt('factor.csv')\n{ANSWER}return factor * {FORMULA}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "another program": (
+        helped(
+            "import subprocess\nfactor = float(subprocess.check_output(['echo', '1']))",
+            f"{ANSWER}return factor * {FORMULA}",
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a file that no answer needs": (
+        helped("np.save('x.npy', 1.0)", f"{ANSWER}return 1.0"),
+        FULL - 0.5,
         WRITTEN,
     ),
     "figures of one's own that fail": (
@@ -312,6 +366,11 @@ def totals(out, who):
 def test_honest_work_is_run_or_awaits_a_person(out, who):
     _, points, awaiting = HONEST[who]
     assert totals(out, who) == (points, awaiting), said_of(out, who, "1.6")
+
+
+def test_a_cell_that_did_not_run_is_not_said_to_have_been_called(out):
+    told = said_of(out, "a cell that stops", "1.6")
+    assert "the cell of copy_sharpness did not run: your code stopped with KeyError" in told
 
 
 @pytest.mark.parametrize("who", FORGED)
