@@ -10,8 +10,8 @@ from attn_course.command_line import ATTENTION, DONE, log
 from attn_course.errors import UserError
 from attn_grader.collect import COLLECTED, Collected, read_collected
 from attn_grader.lms import LMS
+from attn_grader.pages import PICTURES, file_name
 from attn_grader.release_archive import write_zip
-from attn_grader.report import PICTURES, file_name
 from attn_grader.submissions import notebook_of
 
 PICTURE = re.compile(rf'src="\.\./{PICTURES}/([0-9a-f]+)\.(png|jpeg|gif|webp)"')

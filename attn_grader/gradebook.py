@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from attn_course import register
 from attn_course.verdict import State
 from attn_grader.collect import Collected
-from attn_grader.copies import PUBLISHED, is_published
 from attn_grader.notebook import digests_of
 from attn_grader.record import Key, Record, digest, judge_digest
 from attn_grader.references import Reference
@@ -206,7 +205,6 @@ class Gradebook:
         more = len(sheet.problems) - MOST_PROBLEMS
         if more > 0:
             sheet.problems[MOST_PROBLEMS:] = [f"and {more:,} more problems."]
-        self._add_copies(sheet)
         self._add_lateness(sheet)
         return sheet
 
@@ -227,14 +225,6 @@ class Gradebook:
             reference = self.references.get(question.id, Reference())
             return digest(entry.answer, reference.rubric, *digests_of(entry.images))
         return digest(entry.answer, judge_digest(question.notebook))
-
-    def _add_copies(self, sheet):
-        """Note the answers that are the published solution."""
-        for entry in sheet.entries:
-            solution = self.references.get(entry.question.id, Reference()).code
-            if entry.part.kind == "code" and is_published(entry.answer, solution):
-                sheet.published.append(entry.question.id)
-                sheet.remarks.append(f"{entry.question.id}: {PUBLISHED}")
 
     def _add_lateness(self, sheet):
         """Note how late each notebook of a sheet is, and what that costs."""

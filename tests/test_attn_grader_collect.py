@@ -20,7 +20,7 @@ from attn_course import cli
 from attn_grader import collect, lms
 from attn_grader.collect import COLLECTED
 from attn_grader.gradebook import NOTHING, Gradebook
-from attn_grader.page_data import kinds
+from attn_grader.pages import kinds
 from attn_grader.record import Record
 from attn_grader.roster import Roster, RosterRow
 from attn_grader.submissions import NO_NOTEBOOK, find
