@@ -28,7 +28,7 @@ def csv_row(book: Gradebook, sheet: Sheet) -> dict[str, str]:
     row["total"] = number(sheet.total())
     if book.has_bonus:
         row["bonus"] = number(sheet.total(bonus=True))
-    if book.roster.has_due:
+    if book.has_lateness:
         row["days late"] = str(sheet.most_days_late)
         row["deducted"] = number(sheet.deduction)
     row["awaiting"] = str(sheet.num_waiting)

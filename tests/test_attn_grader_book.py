@@ -412,7 +412,7 @@ def test_the_time_that_an_lms_tells_counts_and_not_that_of_the_download(tmp_path
         book = made([file], roster=known, collected=collected)
         assert row_of(book, "Ann")["deducted"] == deducted
     (remark,) = book.sheet("Ann").remarks
-    assert "the LMS says that it is late, and not by how much" in remark
+    assert "the LMS marks it as late and does not say by how much" in remark
     assert book.sheet("Ann").days_late == {PROPER: 1} and "late" in pages.kinds(book.sheet("Ann"))
     free = rules(tmp_path, "student,due,penalty,free_days", "Ann,2026-11-20,1,1")
     book = made([file], roster=free, collected=told(late=True))
@@ -420,6 +420,18 @@ def test_the_time_that_an_lms_tells_counts_and_not_that_of_the_download(tmp_path
     decided = rules(tmp_path, "student,due,penalty,handed_in", "Ann,2026-11-20,1,2026-11-22")
     book = made([file], roster=decided, collected=told(late=True))
     assert row_of(book, "Ann")["deducted"] == "2" and book.sheet("Ann").remarks == []
+
+
+def test_work_that_the_lms_calls_late_is_late_without_a_due_date_in_the_roster(tmp_path):
+    for rules_of, deducted in (("Ann,1 a day,0", "1"), ("Ann,,0", "0"), ("Ann,1 a day,1", "0")):
+        known = rules(tmp_path, "student,penalty,free_days", rules_of)
+        book = made([handed("Ann", PROPER)], roster=known, collected=told(late=True))
+        row = row_of(book, "Ann")
+        assert (row["days late"], row["deducted"]) == (
+            "0" if rules_of.endswith("1") else "1",
+            deducted,
+        )
+    assert "days late" not in row_of(made([handed("Ann", PROPER)], collected=told()), "Ann")
 
 
 @pytest.mark.parametrize(
