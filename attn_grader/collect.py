@@ -24,10 +24,10 @@ from attn_grader.lms import LMS, Copy, DownloadedFile, Student
 from attn_grader.record import digest
 from attn_grader.roster import Roster, RosterRow
 from attn_grader.spreadsheet import csv_text, guarded, read_rows, unguarded
-from attn_grader.submissions import UNSEEN, canonical, notebook_by_cells, notebook_of
+from attn_grader.submissions import EARLIER, UNSEEN, canonical, notebook_by_cells, notebook_of
 
 COLLECTED = "collected.csv"
-EARLIER = "earlier"  # the folder of copies that a newer one has replaced
+COPIES = "copies"  # the folder of a second file for a notebook, which came with the first
 MOST_PROBLEMS = 20  # that are told; the others are counted
 UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 GRADED = (".ipynb", ".py")
@@ -110,9 +110,10 @@ def collect(
 ) -> int:
     """Sort a download of an LMS into `out`, print the table of what is where, return the exit status.
 
-    No file is overwritten, and the same command again goes on where it was stopped: the newest copy of a
-    notebook is <student>/NN_name.ipynb, and one that was there before moves to <student>/earlier/. What is
-    no notebook of the course is kept under its own name, so that nothing handed in looks missing.
+    No file is overwritten, and the same command again goes on where it was stopped. The newest copy of a
+    notebook is <student>/NN_name.ipynb. One from an earlier download moves to <student>/earlier/, and one
+    from the same download to <student>/copies/, since a student may have meant either. A file that is no
+    notebook of the course is kept under its own name, so that nothing handed in looks missing.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; --out is a folder.")
@@ -190,6 +191,7 @@ class Folder:
         self.out = out
         self.rows = rows
         self.dry_run = dry_run
+        self.added: set[tuple[str, str]] = set()  # by this command
 
     def add(self, student: str, file: str, copy: Copy) -> str:
         """Add a copy of one file of one student; return what became of it."""
@@ -200,10 +202,11 @@ class Folder:
         except Exception:  # of a library, on the bytes of a stranger: this file's alone
             return "NOT collected: it is damaged."
         sha256 = hashlib.sha256(data).hexdigest()
+        is_twin = (student, file) in self.added
+        self.added.add((student, file))
         target = self.out / student / file
         if target.parent.is_symlink() or target.is_symlink():
             return f"NOT collected: {target} is a link."
-        spare = f"{EARLIER}/{sha256[:12]}/{file}"
         before = self.rows.get((student, file))
         there = _sha256(target) or (before.sha256 if before and self.dry_run else "")
         if there == sha256:
@@ -217,7 +220,7 @@ class Folder:
         if before is None or before.sha256 != there:
             return "NOT collected: another file is there that attn collect did not write."
         if copy.version > before.version:
-            old = f"{EARLIER}/{there[:12]}/{file}"
+            old = f"{COPIES if is_twin else EARLIER}/{there[:12]}/{file}"
             if not self.dry_run:
                 kept = self.out / student / old
                 kept.parent.mkdir(parents=True, exist_ok=True)
@@ -226,6 +229,9 @@ class Folder:
             self.write(target, data)
             self._note(student, file, copy, sha256, counts=True)
             return f"newer; the copy before is {old}"
+        twin, spare = (f"{name}/{sha256[:12]}/{file}" for name in (COPIES, EARLIER))
+        if _sha256(self.out / student / twin) == sha256:
+            return f"already there, as {twin}"
         if _sha256(self.out / student / spare) != sha256:
             self.write(self.out / student / spare, data)
         self._note(student, spare, copy, sha256, counts=False)

@@ -15,7 +15,7 @@ from attn_course.atomic_file import write_atomically
 from attn_course.command_line import ATTENTION, DONE, log, missing_package
 from attn_course.errors import UserError
 from attn_course.verdict import State
-from attn_grader import report, written_marks
+from attn_grader import exports, pages, written_marks
 from attn_grader.collect import COLLECTED, dump, read_collected
 from attn_grader.grade import Settings
 from attn_grader.gradebook import Gradebook
@@ -100,7 +100,7 @@ def grade_class(options: Options, out: Path) -> int:
         write_atomically(out / "written.csv", written_marks.dump(book.stamped_marks()))
     bad = sum(bool(results.get(file.key).problem) for file in files)
     good = len(files) - bad
-    written = report.write(
+    written = pages.write(
         book,
         out,
         counts={"students": len(students), "notebooks graded": good, "files not graded": bad},
@@ -108,7 +108,7 @@ def grade_class(options: Options, out: Path) -> int:
     )
     is_unfinished = False
     if options.export:
-        number = report.export(book, out, options.export, final=options.final)
+        number = exports.export(book, out, options.export, final=options.final)
         is_unfinished = number > 0 and not options.final
         files_of_lms = " and ".join(f"{name}.csv" for name in options.export)
         unfinished = counted(number, "notebook")

@@ -37,8 +37,10 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.12g}"
 
 
-def two_decimals(value: float) -> str:
-    """Return points as people read them, with two decimals and no closing zero: 2.5, 1.67, 3."""
+def two_decimals(value: float | None) -> str:
+    """Return points as people read them, with two decimals and no closing zero: 2.5, 1.67, 3, – for none."""
+    if value is None:
+        return "–"
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 

@@ -33,6 +33,7 @@ PRINTED = (
 NO_NOTEBOOK = "it was handed in and is no notebook, so a person has to look at it."
 TOO = "handed in too; it is no notebook, and only a person can read it."
 PRINTED_ONLY = "a {} file was handed in, and no notebook; a person looks at it."
+EARLIER = "earlier"  # the folder of what a later download has replaced
 # What systems and editors leave behind; any other folder that is passed over is named.
 SKIPPED = ("__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".venv", ".vscode", ".idea")
 DOTTED = "its name begins with a dot, so it was passed over."
@@ -293,6 +294,9 @@ def _best(student, folder, name, paths):
     """
     texts = {path: own_texts(path, name) if len(paths) > 1 else None for path in paths}
 
+    def is_replaced(path: Path) -> bool:
+        return EARLIER in path.relative_to(folder).parts[:1]
+
     def rank(path: Path) -> tuple[bool, bool, bool, int, bool, str]:
         is_script = path.suffix.lower() != ".ipynb"
         is_renamed = path.stem != name
@@ -312,6 +316,6 @@ def _best(student, folder, name, paths):
     copies = [
         place
         for path, place in zip(others, places, strict=True)
-        if texts[path] not in ([], texts[best])
+        if texts[path] not in ([], texts[best]) and not (is_replaced(path) > is_replaced(best))
     ]
     return File(student, name, best, place, remarks=tuple(remarks), copies=tuple(copies))

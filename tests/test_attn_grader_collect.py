@@ -20,7 +20,7 @@ from attn_course import cli
 from attn_grader import collect, lms
 from attn_grader.collect import COLLECTED
 from attn_grader.gradebook import NOTHING, Gradebook
-from attn_grader.page_data import kinds
+from attn_grader.pages import kinds
 from attn_grader.record import Record
 from attn_grader.roster import Roster, RosterRow
 from attn_grader.submissions import NO_NOTEBOOK, find
@@ -151,7 +151,7 @@ def test_moodle_folders_tell_the_student_and_the_copy_nearest_to_the_top_counts(
     assert found.pop("zoe/01_copying.ipynb") == text_of(3)
     assert found.pop("lee/01_copying.ipynb") == text_of(4)  # without a folder
     assert found.pop("lee/onlinetext.html") == "<p>hello</p>"
-    assert list(found.values()) == [text_of(2)] and next(iter(found)).startswith("zoe/earlier/")
+    assert list(found.values()) == [text_of(2)] and next(iter(found)).startswith("zoe/copies/")
     assert status == 1 and "new; no notebook of the course" in said
 
 
@@ -247,6 +247,39 @@ def test_a_newer_copy_counts_and_the_older_is_kept_whichever_comes_first(downloa
     assert "older; kept as earlier/" in said and held(out)["ada/01_copying.ipynb"] == text_of(99)
     counts = [place for place, row in rows(out).items() if row["counts"] == "yes"]
     assert counts == ["ada/01_copying.ipynb"] and len(rows(out)) == 2
+
+
+def rivals(out):
+    """Return the other copies of a notebook that call for a person, as `attn grade` sees them."""
+    _, files = find(out, ["01_copying"])
+    return [place.partition("/")[0] for file in files for place in file.copies]
+
+
+def answered(text):
+    return json.dumps(classroom.filled("01_copying", {("1.7", "written"): text}))
+
+
+def test_what_a_later_download_replaced_does_not_call_for_a_person(download):
+    download({f"{ADA}01_copying.ipynb": answered("first")}, "canvas")
+    later = {"lovelaceada_1234_950_01_copying-1.ipynb": answered("second")}
+    _, _, out = download(later, "canvas")
+    assert len(held(out)) == 2 and rivals(out) == []
+
+
+def test_two_copies_in_one_download_call_for_a_person_however_often_they_are_collected(download):
+    twins = {f"{ADA}01_copying.ipynb": answered("first")}
+    twins["lovelaceada_1234_902_01_copying (1).ipynb"] = answered("second")
+    for _ in range(2):
+        _, _, out = download(twins, "canvas")
+        assert rivals(out) == ["copies"] and len(held(out)) == len(rows(out)) == 2
+
+
+def test_an_empty_copy_that_came_later_gives_way_to_the_earlier_answers(download):
+    download({f"{ADA}01_copying.ipynb": answered("first")}, "canvas")
+    blank = json.dumps(classroom.notebook("01_copying"))
+    _, _, out = download({"lovelaceada_1234_950_01_copying.ipynb": blank}, "canvas")
+    _, (file,) = find(out, ["01_copying"])
+    assert file.name.startswith("earlier/") and not file.copies
 
 
 def test_a_copy_that_was_handed_in_twice_has_the_later_time_whichever_comes_first(download):

@@ -9,7 +9,7 @@ import pytest
 from classroom import full_record
 
 from attn_course.verdict import State
-from attn_grader import insight, report
+from attn_grader import insight, pages
 from attn_grader.gradebook import Gradebook
 from attn_grader.record import Record
 from attn_grader.submissions import File
@@ -60,7 +60,7 @@ def test_a_mistake_is_forgotten_once_a_person_gave_points_for_the_answer():
 @pytest.mark.parametrize("is_anonymous", [False, True])
 def test_mistakes_csv_names_the_students_unless_it_is_anonymous(tmp_path, is_anonymous):
     codes = {student: student[::-1] for student in MADE} if is_anonymous else None
-    report.write(book_of(), tmp_path, counts={}, codes=codes)
+    pages.write(book_of(), tmp_path, counts={}, codes=codes)
     text = (tmp_path / "mistakes.csv").read_text("utf-8")
     first, second = csv.DictReader(io.StringIO(text))
     assert (first["mistake"], first["count"], first["of"]) == (SHORT, "3", "4")
@@ -70,7 +70,7 @@ def test_mistakes_csv_names_the_students_unless_it_is_anonymous(tmp_path, is_ano
 
 
 def test_a_class_without_mistakes_has_a_table_without_rows(tmp_path):
-    report.write(book_of(full_record), tmp_path, counts={})
+    pages.write(book_of(full_record), tmp_path, counts={})
     text = (tmp_path / "mistakes.csv").read_text("utf-8")
     assert text == "question,title,part,mistake,count,of,students\n"
 
