@@ -812,11 +812,12 @@ def run_decoder(
 
     A run is {"tokens": (B, T), "hidden": (B, D), "memory": (B, S, D), "mask": (B, S), "forward": whether
     the sequence is read at once, "shift": (number of a call of the attention, what its context is
-    shifted by, or None where the context is 0), or None}. Returns {"runs": for each a dict of "logits", (B, T, V) or one array a step,
-    "weights" and "state" of each step, and "asked": [queries, memory, mask] of each call of the
-    attention}; {"registered": whether the attention is a submodule}; {"reached", "names"} as
-    `run_encoder`, of the last row of the first run with "forward", and {"flows": whether a gradient
-    reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step gave instead}.
+    shifted by, or None where the context is 0), or None}. Returns {"runs": for each a dict of "logits",
+    (B, T, V) or one array a step, "weights" and "state" of each step, and "asked": [queries, memory,
+    mask] of each call of the attention}; {"registered": whether the attention is a submodule};
+    {"reached", "names"} as `run_encoder`, of the last row of the first run with "forward", and {"flows":
+    whether a gradient reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step
+    gave instead}.
     """
     import torch
 

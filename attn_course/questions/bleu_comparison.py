@@ -562,8 +562,8 @@ def _judge_single(paired_bootstrap, one, place, name, seed):
             )
         if abs(low) > CLOSE:
             raise NotYet(
-                f"low = {low:.2f} where no resampled gain is below 0: take both ends from the resampled gains "
-                "themselves, which need not be normally distributed."
+                f"low = {low:.2f} where no resampled gain is below 0: take both ends from the resampled "
+                "gains themselves, which need not be normally distributed."
             )
         return
     measured = (

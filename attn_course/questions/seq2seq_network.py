@@ -459,8 +459,8 @@ def _judge_moves(runs):
             raise NotYet(f"{sentence}.")
     if not _moves(runs["empty, other word"]["logits"][0], runs["empty"]["logits"][0]):
         raise NotYet(
-            "where the slot gives a context of zeros, as *none* does, the logits do not change with the word: "
-            "the hidden state itself belongs beside the context."
+            "where the slot gives a context of zeros, as *none* does, the logits do not change with the "
+            "word: the hidden state itself belongs beside the context."
         )
 
 
