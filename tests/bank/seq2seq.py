@@ -808,7 +808,7 @@ WRONG["9.4"] = {
     ),
     "other names": (
         additive("self.query", "self.W", "self.key", "self.U", "self.score", "self.v"),
-        "yours has U.weight, W.bias, W.weight and v.weight",
+        "yours has the parameters U.weight, W.bias, W.weight and v.weight",
     ),
     "detached": (
         additive("self.query(queries)", "self.query(queries).detach()"),
@@ -1035,7 +1035,7 @@ WRONG["9.5"] = {
     ),
     "attention not registered": (
         decoder("self.attention = attention", "self.attention = lambda *x: attention(*x)"),
-        "the attention is no submodule",
+        "the attention that was given is no submodule",
     ),
     "mask lost": (
         decoder("memory, mask)\n        fed", "memory, torch.ones_like(mask))\n        fed"),
