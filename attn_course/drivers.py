@@ -583,15 +583,20 @@ def run_search(
     """Search with the logits known so far, one array (B, V) a step; it is stopped where they end.
 
     The state that is handed on counts the steps. Returns {"fed": [state, last tokens] of each step,
-    "tokens": what came back, or None if it was stopped}.
+    "tokens": what came back, or None if it was stopped}, or {"shape"} of last tokens that are not B.
     """
     import torch
 
     fed: list[list] = []
+    shapes: list[list[int]] = []
 
     def step(last: Any, state: Any) -> tuple[Any, int]:
         """The logits of this step, as long as there are any."""
-        last = torch.as_tensor(last).reshape(num_sentences)
+        last = torch.as_tensor(last)
+        if last.numel() != num_sentences:
+            shapes.append(list(last.shape))
+            raise Asked
+        last = last.flatten()
         count = 0 if state is None else int(state)
         fed.append([count, last.tolist()])
         if len(fed) > len(logits):
@@ -603,6 +608,8 @@ def run_search(
     except Asked:
         tokens = None
 
+    if shapes:
+        return {"shape": shapes[0]}
     stopped = len(fed) > len(logits)
     return {"fed": fed, "tokens": None if stopped else tokens}
 
@@ -717,8 +724,9 @@ def run_encoder(
     """Build one encoder, and run it in evaluation mode on each batch of [ids (B, S), mask (B, S)].
 
     Returns {"outputs": a list of arrays for each batch} and of the first batch {"reached": the names of
-    the parameters to which a gradient flows from each output, "names": those of all}, or
-    {"kind": what there is instead of a module} or {"kinds": what came back instead of tensors}.
+    the parameters to which a gradient flows from each output, "names": those of all, "both ways": those
+    of each layer of torch that reads in both directions}, or {"kind": what there is instead of a module}
+    or {"kinds": what came back instead of tensors}.
     """
     import torch
 
@@ -743,6 +751,11 @@ def run_encoder(
         "outputs": outputs,
         "reached": reached,
         "names": sorted(dict(encoder.named_parameters())),
+        "both ways": [
+            [f"{name}.{parameter}" for parameter in dict(layer.named_parameters())]
+            for name, layer in encoder.named_modules()
+            if isinstance(layer, torch.nn.RNNBase) and layer.bidirectional
+        ],
     }
 
 
@@ -799,11 +812,12 @@ def run_decoder(
 
     A run is {"tokens": (B, T), "hidden": (B, D), "memory": (B, S, D), "mask": (B, S), "forward": whether
     the sequence is read at once, "shift": (number of a call of the attention, what its context is
-    shifted by), or None}. Returns {"runs": for each a dict of "logits", (B, T, V) or one array a step,
-    "weights" and "state" of each step, and "asked": [queries, memory, mask] of each call of the
-    attention}; {"registered": whether the attention is a submodule}; {"reached", "names"} as
-    `run_encoder`, of the last row of the first run with "forward", and {"flows": whether a gradient
-    reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step gave instead}.
+    shifted by, or None where the context is 0), or None}. Returns {"runs": for each a dict of "logits",
+    (B, T, V) or one array a step, "weights" and "state" of each step, and "asked": [queries, memory,
+    mask] of each call of the attention}; {"registered": whether the attention is a submodule};
+    {"reached", "names"} as `run_encoder`, of the last row of the first run with "forward", and {"flows":
+    whether a gradient reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step
+    gave instead}.
     """
     import torch
 
@@ -848,7 +862,7 @@ def run_decoder(
 
 
 def _watched_attention(width):
-    """A slot that keeps what it is asked, and shifts the context of one call."""
+    """A slot that keeps what it is asked, and shifts the context of one call, or is empty."""
     import torch
 
     from attn_utils.kernels import attend
@@ -857,17 +871,23 @@ def _watched_attention(width):
         def __init__(self) -> None:
             super().__init__()
             self.asked: list[list] = []
-            self.shift: tuple[int, float] | None = None
+            self.shift: tuple[int, float | None] | None = None
 
         def forward(self, queries: Any, memory: Any, mask: Any) -> tuple[Any, Any]:
             is_mask = isinstance(mask, torch.Tensor) and mask.dtype == torch.bool
             asked = [as_array(queries), as_array(memory), as_array(mask) if is_mask else None]
+            if queries.ndim != 3:
+                shape = tuple(queries.shape)
+                raise ValueError(
+                    f"the attention was asked with queries {shape}; it wants (B, T, D), in a step (B, 1, D)"
+                )
             number = len(self.asked)
             self.asked.append(asked)
             look = mask[:, None] if is_mask else None
             context, weights = attend(queries, memory, memory, mask=look)
             if self.shift is not None and self.shift[0] == number:
-                context = context + self.shift[1]
+                amount = self.shift[1]
+                context = 0 * context if amount is None else context + amount
             return context, weights
 
     return WatchedAttention()

@@ -6,7 +6,7 @@ from bank import seq2seq as answers
 from course import bank
 
 from attn_course import check, recorded_runs, register
-from attn_course.translation import parts
+from attn_course.translation import corpora, parts, vocabulary
 from attn_course.translation.vocabulary import EOS, PAD
 from attn_utils.layers import SLOTS
 
@@ -66,6 +66,25 @@ def test_a_training_that_was_stopped_goes_on_behind_what_is_kept(tmp_path):
     assert fitted(again, tmp_path) == expected
     for one, other in zip(whole.parameters(), again.parameters(), strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("name", answers.RIGHT["9.7"])
+def test_every_right_loop_trains_the_live_translator(name):
+    losses = fitted(translator(), train=answers.RIGHT["9.7"][name])
+    assert len(losses) == 6
+    assert all(type(loss) is float for loss in losses)
+
+
+@pytest.mark.parametrize("name", answers.RIGHT["9.8"])
+def test_every_right_search_translates(name):
+    corpus = corpora.embedded(num_train=200, num_val=1, num_test=5)
+    subwords, _, _ = vocabulary.encode_corpus(corpus, size=100)
+    V = len(subwords)
+    torch.manual_seed(0)
+    model = parts.Translator(parts.Encoder(V, 8), parts.Decoder(V, 8, SLOTS["dot"](8)))
+    german = [pair[0] for pair in corpus.test]
+    expected = parts.translate(model, german, subwords)
+    assert parts.translate(model, german, subwords, search=answers.RIGHT["9.8"][name]) == expected
 
 
 def test_batches_hold_every_pair_once_in_a_pass():

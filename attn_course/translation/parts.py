@@ -223,10 +223,11 @@ def translate(
     def step(last: Tensor, state: State | None) -> tuple[Tensor, State]:
         """The search runs on the CPU, the model where it is."""
         state = first if state is None else state
-        logits, state, _ = model.decoder.step(last.to(device), state, memory, mask)
+        last = torch.as_tensor(last).flatten().to(device)
+        logits, state, _ = model.decoder.step(last, state, memory, mask)
         return logits.float().cpu(), state
 
-    tokens = search(step, len(sentences), LONGEST)
+    tokens = torch.as_tensor(search(step, len(sentences), LONGEST))
     return [vocabulary.decode(row) for row in tokens.tolist()]
 
 
@@ -271,7 +272,8 @@ def fit(
         print(f"{name}: {left} steps, about {1.1 * left * per_step:.0f} s on this machine")
     while len(losses) < steps:
         count = min(-(-steps // pieces), steps - len(losses))
-        losses = losses + train(model, islice(stream, count), loss_of, optimiser, clip)
+        new_losses = train(model, islice(stream, count), loss_of, optimiser, clip)
+        losses = [*losses, *map(float, new_losses)]
         if path:
             kept = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
             with replaced(path) as new:
