@@ -7,6 +7,7 @@ import numpy as np
 import sympy as sp
 import torch
 import torch.nn.functional as F
+from mpmath import mp
 
 import attn_utils
 from attn_course import derive
@@ -433,7 +434,25 @@ RIGHT["16.2"] = {
             )
         )
     ),
+    "rows times the inverse root": others(
+        scores=lambda q, k, t: (
+            t
+            * (q * q.square().sum(-1, keepdim=True).rsqrt())
+            @ (k * k.square().sum(-1, keepdim=True).rsqrt()).mT
+        )
+    ),
+    "t on the keys": others(
+        scores=lambda q, k, t: F.normalize(q, dim=-1) @ (t * F.normalize(k, dim=-1)).mT
+    ),
     "exponentials below one": others(weights=tanh_by_exponentials_below_one),
+    "a log-softmax": others(
+        weights=lambda scores, t, mask: (
+            torch.where(mask, t * torch.tanh(scores / t), -INF).log_softmax(-1).exp()
+        )
+    ),
+    "minus the logarithm of the odds": others(
+        bound=lambda n, epsilon: -math.log(epsilon / ((n - 1) * (1 - epsilon))) / 2
+    ),
     "a sigmoid": others(weights=by_hand),
     "a bias of minus infinity": others(
         weights=lambda scores, t, mask: (
@@ -736,6 +755,34 @@ def in_numpy(q, k, v, kept):
     return share, share[:, None] * (c_1 - c_0)
 
 
+def by_pairs_of_values(q, k, v, kept):
+    """Each kept value minus each dropped one, times the weight of the dropped one."""
+    weights = (q @ k.T / root(q)).softmax(-1)
+    dropped = weights.scatter(1, kept, 0.0)
+    ours = weights - dropped
+    ours = ours / ours.sum(-1, keepdim=True)
+    pairs = (v[:, None] - v).expand(len(q), -1, -1, -1)  # (T, S, S, dv)
+    return dropped.sum(-1), torch.einsum("ti,tj,tijv->tv", ours, dropped, pairs)
+
+
+def in_400_digits(q, k, v, kept):
+    """Sparse minus full as it stands; enough digits are left."""
+    shares, errors = [], []
+    with mp.workdps(400):
+        for x, row in zip(q.tolist(), kept.tolist(), strict=True):
+            scores = [mp.fdot(x, key) / mp.sqrt(len(x)) for key in k.tolist()]
+            exps = [mp.exp(score) for score in scores]
+            ours = [e if j in row else mp.zero for j, e in enumerate(exps)]
+            shares.append(float(1 - sum(ours) / sum(exps)))
+            errors.append(
+                [
+                    float(mp.fdot(ours, column) / sum(ours) - mp.fdot(exps, column) / sum(exps))
+                    for column in v.T.tolist()
+                ]
+            )
+    return torch.tensor(shares, dtype=q.dtype), torch.tensor(errors, dtype=q.dtype)
+
+
 def by_subtraction(q, k, v, kept):
     weights = (q @ k.T / root(q)).softmax(-1)
     share = weights.scatter(1, kept, 0.0).sum(-1)
@@ -769,6 +816,11 @@ RIGHT["16.3"] = {
     "row by row": (by_rows, by_log_weights),
     "exponentials, NumPy": (by_exponentials, in_numpy),
     "a mask, unread rows emptied": (by_a_mask_over_read_rows, error_of_dropping),
+    "the course's own, 400 digits": (
+        lambda q, k, v, kept: attn_utils.attend(q[:, None], k[kept], v[kept])[0][:, 0],
+        in_400_digits,
+    ),
+    "pairs of values": (sparse_attend, by_pairs_of_values),
 }
 WRONG["16.3"] = {
     "another sign": (error(CONTEXTS_IN, -ONE_FRACTION), "that is full minus sparse"),
@@ -1141,6 +1193,12 @@ def step_in_numpy(state, key, value, eta, keep):
     return state + eta * np.outer(key, value - key @ state)
 
 
+def step_of_rows(state, key, value, eta, keep):
+    rows = [keep * row for row in (state["rows"] if isinstance(state, dict) else state)]
+    old = sum(x * row for x, row in zip(key, rows, strict=True))
+    return {"rows": [row + eta * x * (value - old) for x, row in zip(key, rows, strict=True)]}
+
+
 def step_in_place(state, key, value, eta, keep):
     state *= keep
     state += eta * torch.outer(key, value - key @ state)
@@ -1164,6 +1222,10 @@ RIGHT["16.5"] = {
     "old out, new in": (old_out_new_in, delta_read),
     "corrected values": (corrected_values, read_corrected),
     "NumPy": (step_in_numpy, lambda state, query: query.numpy() @ state),
+    "a dictionary of rows": (
+        step_of_rows,
+        lambda state, query: sum(x * row for x, row in zip(query, state["rows"], strict=True)),
+    ),
 }
 WRONG["16.5"] = {
     "r_q for r_k": (reading(SPLIT, r_q + eta * s * (v - r_q)), "not what the query reads"),
