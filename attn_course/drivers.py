@@ -118,22 +118,19 @@ def count_numbers(thing: Any) -> int:
 def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
     """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them.
 
-    Besides, "changed": whether the tensors no longer hold what they were made of. Where no gradients are
-    asked for, arrays will do in place of tensors.
+    Where no gradients are asked for, arrays will do in place of tensors.
     """
     import torch
 
     tensors = [torch.tensor(values) for values in arrays]
-    result = function(*tensors, *others)
+    result = call_unchanged(function, *tensors, *others)
     outputs = [
         torch.tensor(output)
         if isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
         else output
         for output in (result if isinstance(result, tuple | list) else [result])
     ]
-    pairs = zip(map(as_array, tensors), arrays, strict=True)
-    is_changed = not all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
-    return _outputs_of(outputs) | {"changed": is_changed}
+    return _outputs_of(outputs)
 
 
 def _outputs_of(result):
@@ -240,7 +237,8 @@ def _address(tensor):
 def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
     """As `run_tensors`; besides, "largest", "most_held", "made", "used" and "left_torch" of a `Watch`."""
     watch = Watch()
-    result = run_tensors(functools.partial(watch.call, function), arrays, *others)
+    watched = functools.update_wrapper(functools.partial(watch.call, function), function)
+    result = run_tensors(watched, arrays, *others)
     return result | {
         "largest": watch.largest,
         "most_held": watch.most_held,
@@ -323,7 +321,8 @@ def _by_turns(stores, sequences, places):
     contexts: list[list] = [[] for _ in stores]
     for position in places:
         for store, sequence, steps in zip(stores, sequences, contexts, strict=True):
-            result = store.step(*(torch.tensor(x[:, position]) for x in sequence))
+            tokens = [torch.tensor(x[:, position]) for x in sequence]
+            result = call_unchanged(store.step, *tokens)
             is_tensor = isinstance(result, torch.Tensor)
             steps.append(as_array(result) if is_tensor else type(result).__name__)
     return contexts
@@ -398,7 +397,8 @@ def call_with_rotation(
 ) -> Any:
     """function(one, rotate, other), or with the rotation of these pairs of features as the last argument."""
     rotate = make_rotation(pairs, base)
-    return function(one, other, rotate) if last else function(one, rotate, other)
+    others = (other, rotate) if last else (rotate, other)
+    return call_unchanged(function, one, *others)
 
 
 def make_rotation(pairs: np.ndarray, base: float) -> Function:
@@ -710,12 +710,8 @@ def as_array(tensor: Any) -> np.ndarray:
 
 
 def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Found:
-    """function(sentences, pad): {"outputs": arrays of the tensors that came back, "changed": whether the
-    sentences are no longer what they were}; "outputs" is None where other things came back, as "kinds".
-    """
-    before = copy.deepcopy(sentences)
-    result = function(sentences, pad)
-    return _outputs_of(result) | {"changed": sentences != before}
+    """function(sentences, pad): {"outputs": arrays of the tensors that came back}, or None and "kinds"."""
+    return _outputs_of(call_unchanged(function, sentences, pad))
 
 
 def run_encoder(

@@ -423,7 +423,7 @@ WRONG["13.2"] = {
     "a causal mask": (hides_keys, "a mask hides keys"),
     "an argument divided in place": (
         stream(" / root(q)", "", "    for keys", "    q /= root(q)\n    for keys"),
-        "changes its arguments in place",
+        "changes its argument q in place",
     ),
     "in NumPy, handed back as a tensor": (
         edited(stream_in_numpy, "torch.from_numpy", "torch.tensor"),
