@@ -19,7 +19,7 @@ from attn_course.building.cells import rendered
 from attn_course.building.pages import FIGURE, page_figures, page_of
 from attn_course.building.playground import write_playground
 from attn_course.errors import UserError
-from attn_course.figures.display import asset
+from attn_course.figures.display import asset, style_sheet
 
 FIRST = register.NOTEBOOKS[0]  # its query plane opens the site
 PICTURE = re.compile(r'<img class="attn-picture" alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+)"')
@@ -89,7 +89,7 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     texts = {f"{name}.md": site_text(text, set(docs), repository) for name, text in docs.items()}
     texts |= {
         "index.md": landing_page(build.table_rows(root), pages, set(docs), repository),
-        "_static/figures.css": asset("figure.css"),
+        "_static/figures.css": style_sheet(),
         "_static/figures.js": f"(() => {{\n{script}\n}})();\n",
     }
     for name, text in texts.items():

@@ -18,6 +18,7 @@ from attn_course.figures.alt_text import describe
 from attn_course.figures.panel import Figure, open_figures
 from attn_course.figures.panel_layout import layout
 from attn_course.figures.render_svg import render_svg
+from attn_course.figures.style import DARK_PALETTE, PALETTE
 
 STILL = "still"
 
@@ -45,6 +46,15 @@ def fill_template(name: str, **parts: str) -> str:
     return Template(asset(name)).substitute(parts)
 
 
+def style_sheet() -> str:
+    """Return assets/figure.css, with the colours of the palette as --c0, --c1 and so on."""
+    return fill_template("figure.css", light=_variables(PALETTE), dark=_variables(DARK_PALETTE))
+
+
+def _variables(palette):
+    return " ".join(f"--c{k}: {code};" for k, code in enumerate(palette.values()))
+
+
 def picture_of(figure: Figure, alt: str = "") -> Picture:
     """The figure as a PNG with its alt text, by default what `describe` says."""
     alt = alt or describe(figure)
@@ -64,7 +74,7 @@ def frames_html(
     return fill_template(
         template,
         **parts,
-        style=asset("figure.css"),
+        style=style_sheet(),
         sliders=escape(json.dumps(controls)),
         frames=base64.b64encode(packed).decode(),
         shared=asset("shared.js"),

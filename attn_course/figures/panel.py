@@ -121,4 +121,4 @@ def same_scale(axes: list[Panel]) -> None:
         limits = np.array([axis.limits() for axis in each])
         for axis, (first, second) in zip(each, limits, strict=True):
             ends = (limits.min(), limits.max())
-            axis.ends = ends if first < second else ends[::-1]  # a reversed axis stays reversed
+            axis.ends = ends if first < second else ends[::-1]

@@ -64,7 +64,7 @@ def query_plane(
     page = display.fill_template(
         "plane.html",
         setting=escape(json.dumps(setting, ensure_ascii=False)),
-        style=display.asset("figure.css"),
+        style=display.style_sheet(),
         shared=display.asset("shared.js"),
         script=display.asset("plane.js"),
     )

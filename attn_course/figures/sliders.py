@@ -170,7 +170,7 @@ def _widget(figure):
         return None
 
     controls = [_control(ipywidgets, slider) for slider in figure.sliders]
-    style = ipywidgets.HTML(f"<style>{display.asset('figure.css')}</style>")
+    style = ipywidgets.HTML(f"<style>{display.style_sheet()}</style>")
     style.layout.display = "none"
     out = ipywidgets.HTML(figure.frame(figure.start))
     out.add_class("attn-figure")

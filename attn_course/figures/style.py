@@ -5,8 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Safe for the colour-blind (Okabe and Ito), used in this order; the last is for marks and queries. Tests
-# compare assets/figure.css, stored pictures and colours that a notebook's text names with this palette.
+# Safe for the colour-blind (Okabe and Ito), used in this order; the last is for marks and queries.
+# Style sheets are made of this palette. Tests compare verdicts, stored pictures and the colours that a
+# notebook's text names with it.
 PALETTE = {
     "blue": "#0072b2",
     "orange": "#d55e00",
@@ -15,6 +16,15 @@ PALETTE = {
     "yellow": "#e69f00",
     "light blue": "#56b4e9",
     "grey": "#4d4d4d",
+}
+DARK_PALETTE = {  # the same colours, light enough for a dark page
+    "blue": "#4aa8e8",
+    "orange": "#ff8a3d",
+    "green": "#2fc79a",
+    "pink": "#e59cc6",
+    "yellow": "#f5bb3c",
+    "light blue": "#a5dcff",
+    "grey": "#c8c8c8",
 }
 COLOURS = tuple(PALETTE.values())
 INK = len(COLOURS) - 1
