@@ -194,6 +194,34 @@ def test_figures_are_made_for_pages_once_and_kept(tmp_path):
     assert pages.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
 
 
+def test_kept_figures_are_drawn_anew_when_anything_that_they_follow_from_changes(tmp_path):
+    folder = tmp_path / "building" / "checkout"  # whatever the folders above are called
+    names = ["attn_utils/kernels.py", "attn_course/questions/x.py", "attn_course/figures/x.css"]
+    names += ["attn_course/runs/x.json", "attn_course/building/pages.py"]
+    template = "attn_course/building/site/index.md"
+    for name in [*names, template]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("before")
+
+    def digest():
+        pages.digest_of_packages.cache_clear()
+        return pages.digest_of_packages(folder)
+
+    digests = {digest()}
+    for count, name in enumerate(names, 2):
+        (folder / name).write_text("after")
+        digests.add(digest())
+        assert len(digests) == count, name
+    (folder / names[0]).rename(folder / "attn_utils" / "masks.py")
+    digests.add(digest())
+    with mock.patch.object(pages.metadata, "distributions", lambda: []):
+        digests.add(digest())
+    assert len(digests) == len(names) + 3
+    before = digest()
+    (folder / template).write_text("after")
+    assert digest() == before
+
+
 def test_a_cell_that_fails_stops_the_page_in_one_sentence(tmp_path):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1 / 0")])
     with pytest.raises(UserError, match="a cell fails"):

@@ -11,8 +11,10 @@ import hashlib
 import json
 import re
 import struct
+import sys
 from collections.abc import Sequence
 from html import escape
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -130,11 +132,10 @@ def page_figures(solution: Any, name: str, folder: Path, cache: Path) -> Figures
     """The figures of an executed solution as the site shows them: they work without a kernel.
 
     The solution is run once more in `folder`, with figures made for pages. They are kept in `cache`, under
-    a name made of everything they follow from: the code of the notebook and all code of the course.
+    a name made of everything they follow from: the code of the notebook, and `digest_of_packages`.
     """
-    digest = hashlib.sha256(json.dumps(seal_of(solution)).encode())
-    digest.update(_digest_of_course())
-    path = cache / f"{name}-{digest.hexdigest()[:16]}.json"
+    key = hashlib.sha256(json.dumps([seal_of(solution), digest_of_packages()]).encode())
+    path = cache / f"{name}-{key.hexdigest()[:16]}.json"
     if path.exists():
         return json.loads(path.read_text("utf-8"))
 
@@ -147,16 +148,19 @@ def page_figures(solution: Any, name: str, folder: Path, cache: Path) -> Figures
 
 
 @functools.cache
-def _digest_of_course() -> bytes:
-    """Return a digest of every file that a figure may follow from."""
-    course = Path(__file__).parents[1]
-    library = course.with_name("attn_utils")
-    digest = hashlib.sha256()
-    for folder in (library, course):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.suffix != ".pyc" and "building" not in path.parts:
-                digest.update(path.read_bytes())
-    return digest.digest()
+def digest_of_packages(folder: Path = Path(__file__).parents[2]) -> str:
+    """Return a digest of the course's files below `folder` and of the versions of Python and all packages.
+
+    The templates of the site are left out: no figure follows from them.
+    """
+    versions = {f"{package.name} {package.version}" for package in metadata.distributions()}
+    digest = hashlib.sha256(json.dumps([sys.version, *sorted(versions)]).encode())
+    templates = folder / "attn_course" / "building" / "site"
+    for name in ("attn_utils", "attn_course"):
+        for path in sorted((folder / name).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc" and templates not in path.parents:
+                digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _draw_figures(solution: Any, folder: Path) -> Figures:
