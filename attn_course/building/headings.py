@@ -91,9 +91,9 @@ def summary(rows: list[Row]) -> str:
     """Return the first sentence about the course: how many notebooks, how many hours, from what to what."""
     hours = round(sum(row.minutes for row in rows) / 60)
     return (
-        f"{len(rows)} Jupyter notebooks, about {hours} hours: from one query and a few keys to a transformer "
-        "layer and a German-to-English translator that you build yourself. Code and derivations are checked "
-        "at once, in the notebook."
+        f"{len(rows)} Jupyter notebooks on attention in neural networks, about {hours} hours (twice that for a "
+        "first-time reader): from one query and a few keys to a transformer layer and a German-to-English "
+        "translator that you build yourself. Code and derivations are checked at once, in the notebook."
     )
 
 
@@ -109,7 +109,7 @@ def notebook_list(rows: list[Row]) -> str:
     bonus = sum(register.points_of(row.name) for row in rows if register.is_bonus(row.name))
     total = f"{points_in_words(sum(map(register.points_of, course)))} in all"
     if bonus:
-        total += f", and {points_in_words(bonus, is_bonus=True)} in a column of their own"
+        total += f", and {points_in_words(bonus, is_bonus=True)}"
     return "\n".join([*lines, f"{total}."])
 
 
