@@ -81,6 +81,8 @@ def stored_solution(source: Path, repository: str) -> Any | None:
 def _files(solution: Any, source: Path) -> dict[Path, str]:
     """Every file made from one source, path -> text. solution: the notebook with its outputs."""
     student = student_notebook(solution)
+    if version := published_links.version_of(source.parents[1]):
+        student.metadata["attn"] = {"version": version}
     script = source.parents[1] / "notebooks" / source.name
     return {
         source.with_suffix(".ipynb"): rendered(solution, "ipynb"),

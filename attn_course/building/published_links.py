@@ -50,14 +50,20 @@ FIRST = f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
 PROJECT_URLS = re.compile(r"\[project\.urls\].*?\n\n", re.S)
 
 
-def repository_of(root: Path) -> str:
-    """Where the course in this folder is published, as "https://github.com/owner/name", or ""."""
+def _project(root):
+    """Return what pyproject.toml in this folder says, or nothing where there is none."""
     path = root / "pyproject.toml"
-    if not path.exists():
-        return ""
+    return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
 
-    settings = tomllib.loads(path.read_text("utf-8"))
-    repository = settings.get("tool", {}).get("attn", {}).get("repository", "")
+
+def version_of(root: Path) -> str:
+    """Return the version of the course in this folder, which every notebook carries, or ""."""
+    return _project(root).get("project", {}).get("version", "")
+
+
+def repository_of(root: Path) -> str:
+    """Return where the course in this folder is published, as "https://github.com/owner/name", or ""."""
+    repository = _project(root).get("tool", {}).get("attn", {}).get("repository", "")
     address = repository.rstrip("/").removesuffix(".git")
     if address and "://" not in address:
         raise UserError(f'repository = "{repository}" in pyproject.toml is no address, https://...')
