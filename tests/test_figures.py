@@ -828,6 +828,7 @@ def test_a_bar_without_a_number_is_not_called_zero():
 def test_a_histogram_leaves_out_what_is_no_number_or_outside_its_limits(samples, words):
     ax = plots.histogram({"": samples}, xlabel="x", bins=4, limits=(1, 3))
     assert alt_text.describe(ax.figure) == f"Histogram; density over x: {words}."
+    plots.histogram({"": samples}, xlabel="x")  # whose limits are those of the samples
 
 
 def test_points_that_are_not_drawn_are_not_counted():

@@ -91,8 +91,8 @@ def summary(rows: list[Row]) -> str:
     """Return the first sentence about the course: how many notebooks, how many hours, from what to what."""
     hours = round(sum(row.minutes for row in rows) / 60)
     return (
-        f"{len(rows)} Jupyter notebooks on attention in neural networks, about {hours} hours (twice that for a "
-        "first-time reader): from one query and a few keys to a transformer layer and a German-to-English "
+        f"{len(rows)} Jupyter notebooks on attention in neural networks, about {hours} hours (twice that for "
+        "a first-time reader): from one query and a few keys to a transformer layer and a German-to-English "
         "translator that you build yourself. Code and derivations are checked at once, in the notebook."
     )
 
