@@ -71,7 +71,7 @@ def repository_of(root: Path) -> str:
 
 
 def setup_cell(repository: str, notebook: str) -> str:
-    """The source of the cell that brings the course, with the extra that `notebook` needs."""
+    """Return the source of the cell that brings the course, with the extra that `notebook` needs."""
     if not repository:
         return UNPUBLISHED_SETUP
     extra = '"torch"' if register.needs_torch(notebook) else ""
@@ -79,7 +79,7 @@ def setup_cell(repository: str, notebook: str) -> str:
 
 
 def links(repository: str, notebook: str) -> str:
-    """One line for a notebook's head: where it can be opened without installing anything."""
+    """Return a line for a notebook's head: where it can be opened without installing anything."""
     path = f"notebooks/{notebook}.ipynb"
     places = _places(repository, path)
     if register.needs_torch(notebook):
@@ -120,13 +120,13 @@ def ways_in(repository: str) -> str:
 
 
 def site_address(repository: str) -> str:
-    """Where GitHub publishes the site of a repository on GitHub."""
+    """Return the address at which GitHub publishes the site of a repository."""
     owner, _, name = repository.removeprefix(GITHUB).partition("/")
     return f"https://{owner}.github.io/{name}"
 
 
 def write_project_urls(text: str, repository: str) -> str:
-    """pyproject.toml's `text` with its table of addresses, or without one where nothing is published."""
+    """Return pyproject.toml's `text` with its table of addresses, or without one if nothing is published."""
     text = PROJECT_URLS.sub("", text)
     if not repository:
         return text
@@ -140,7 +140,7 @@ def write_project_urls(text: str, repository: str) -> str:
 
 
 def _places(repository: str, path: str) -> dict[str, str]:
-    """{name of a service: the address that opens the file there}."""
+    """Return {name of a service: the address that opens the file there}."""
     if repository.startswith(GITHUB):
         name = repository.removeprefix(GITHUB)
         blob = f"{name}/blob/{BRANCH}/{path}"

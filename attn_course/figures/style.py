@@ -50,7 +50,7 @@ _SCALES = {
 
 
 def rgb(codes: Iterable[str]) -> np.ndarray:
-    """Colours "#rrggbb" or "rrggbb" -> (n, 3), from 0 to 1."""
+    """Return colours "#rrggbb" or "rrggbb" as (n, 3), from 0 to 1."""
     numbers = [list(bytes.fromhex(code.removeprefix("#"))) for code in codes]
     return np.array(numbers) / 255
 
@@ -59,7 +59,7 @@ _STOPS = {name: rgb(codes.split()) for name, codes in _SCALES.items()}
 
 
 def scale_colours(shares: ArrayLike, scale: str) -> np.ndarray:
-    """Colours (..., 3), from 0 to 1, of places on a scale. shares: (...), 0 and 1 are its ends."""
+    """Return colours (..., 3), from 0 to 1, of places on a scale. shares: (...), 0 and 1 are its ends."""
     stops = _STOPS[scale]
     places = np.clip(np.asarray(shares, float), 0, 1) * (len(stops) - 1)
     numbers = range(len(stops))
