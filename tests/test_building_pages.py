@@ -175,7 +175,7 @@ def test_a_figure_stands_after_its_still_picture(tmp_path):
     assert shown.data["text/html"].endswith(FIGURE)
 
 
-def test_figures_are_made_for_pages_once_and_kept(tmp_path):
+def test_figures_are_made_for_pages_once_and_kept(tmp_path, monkeypatch):
     draw = "def draw(t):\n    plots.bars([t, 1 - t])\n"
     sources = ["from attn_course import plots", "plots.bars([1.0])"]
     sources += [f"{draw}plots.explore(draw, t=(0, 1, 1))", "1 / 0"]  # the last is never run
@@ -192,6 +192,8 @@ def test_figures_are_made_for_pages_once_and_kept(tmp_path):
     (kept,) = cache.iterdir()
     kept.write_text('{"as": ["kept"]}', "utf-8")
     assert pages.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
+    monkeypatch.setattr(pages, "digest_of_packages", lambda: "another course")
+    assert pages.page_figures(notebook, "trial", tmp_path, cache) == found
 
 
 def test_kept_figures_are_drawn_anew_when_anything_that_they_follow_from_changes(tmp_path):

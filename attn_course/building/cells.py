@@ -44,7 +44,7 @@ def read_source(source: Path) -> Any:
 
 
 def solution_notebook(source: Path, repository: str = "") -> Any:
-    """Return the source as a notebook without outputs: headings and notation written out, our ids and metadata.
+    """Return the source as a notebook without outputs, with headings and notation, our ids and metadata.
 
     repository: where the course is published; if it is, a set-up cell and links are put in.
     """
@@ -67,7 +67,7 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
 
 
 def _open_to_all(notebook: Any, name: str, repository: str) -> None:
-    """Add links that open the notebook elsewhere, the cell that fetches the course there, and `progress()`."""
+    """Add links that open the notebook elsewhere, the cell that fetches the course, and `progress()`."""
     import nbformat
 
     first = notebook.cells[0]

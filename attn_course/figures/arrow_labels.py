@@ -38,7 +38,7 @@ def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.n
 
 
 def _candidates(tip, half):
-    """Return places around the tip for the middle of a name, the outer ones first. half: (width, height) / 2."""
+    """Return places for the middle of a name around the tip, the outer ones first. half: half its size."""
     away = _SIDES @ tip
     order = np.argsort(-away, kind="stable")
     for_width = np.array([half[0], 0.0])
