@@ -99,6 +99,16 @@ def test_stubs_keep_signature_docstring_and_step_comments():
     assert cut_solutions(source) == f'{kept}raise NotImplementedError("your answer here")'
 
 
+def test_every_notebook_carries_the_version_of_the_course(project):
+    text = '[project]\nname = "x"\nversion = "3.1.4"\n'
+    (project / "pyproject.toml").write_text(text, "utf-8")
+    assert any("00_start_here.ipynb" in problem for problem in build.problems(project))
+    list(build.build(project))
+    notebook = json.loads((project / "notebooks" / "00_start_here.ipynb").read_text("utf-8"))
+    assert notebook["metadata"]["attn"] == {"version": "3.1.4"}
+    assert build.problems(project) == []
+
+
 def test_a_region_inside_a_call_becomes_a_comment():
     source = "f(\n    1,\n    # BEGIN SOLUTION\n    2,\n    # END SOLUTION\n)"
     assert cut_solutions(source) == "f(\n    1,\n    # your steps here\n)"

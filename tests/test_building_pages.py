@@ -175,7 +175,7 @@ def test_a_figure_stands_after_its_still_picture(tmp_path):
     assert shown.data["text/html"].endswith(FIGURE)
 
 
-def test_figures_are_made_for_pages_once_and_kept(tmp_path):
+def test_figures_are_made_for_pages_once_and_kept(tmp_path, monkeypatch):
     draw = "def draw(t):\n    plots.bars([t, 1 - t])\n"
     sources = ["from attn_course import plots", "plots.bars([1.0])"]
     sources += [f"{draw}plots.explore(draw, t=(0, 1, 1))", "1 / 0"]  # the last is never run
@@ -192,6 +192,36 @@ def test_figures_are_made_for_pages_once_and_kept(tmp_path):
     (kept,) = cache.iterdir()
     kept.write_text('{"as": ["kept"]}', "utf-8")
     assert pages.page_figures(notebook, "trial", tmp_path, cache) == {"as": ["kept"]}
+    monkeypatch.setattr(pages, "digest_of_packages", lambda: "another course")
+    assert pages.page_figures(notebook, "trial", tmp_path, cache) == found
+
+
+def test_kept_figures_are_drawn_anew_when_anything_that_they_follow_from_changes(tmp_path):
+    folder = tmp_path / "building" / "checkout"  # whatever the folders above are called
+    names = ["attn_utils/kernels.py", "attn_course/questions/x.py", "attn_course/figures/x.css"]
+    names += ["attn_course/runs/x.json", "attn_course/building/pages.py"]
+    template = "attn_course/building/site/index.md"
+    for name in [*names, template]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("before")
+
+    def digest():
+        pages.digest_of_packages.cache_clear()
+        return pages.digest_of_packages(folder)
+
+    digests = {digest()}
+    for count, name in enumerate(names, 2):
+        (folder / name).write_text("after")
+        digests.add(digest())
+        assert len(digests) == count, name
+    (folder / names[0]).rename(folder / "attn_utils" / "masks.py")
+    digests.add(digest())
+    with mock.patch.object(pages.metadata, "distributions", lambda: []):
+        digests.add(digest())
+    assert len(digests) == len(names) + 3
+    before = digest()
+    (folder / template).write_text("after")
+    assert digest() == before
 
 
 def test_a_cell_that_fails_stops_the_page_in_one_sentence(tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from attn_course import Verdict, check, checking, hint, register
-from attn_course.answers import NotAttempted, NotYet, is_repeated, judge_separately
+from attn_course.answers import Answer, NotAttempted, NotYet, is_repeated, judge_separately
 from attn_course.answers.wording import agree, counted
 from attn_course.calls import ArgumentChanged, call_unchanged
 
@@ -329,6 +329,15 @@ def test_results_are_compared_by_value_however_long_they_are():
     assert repr(long) == repr(changed)
     assert is_repeated([long, np.nan], [long.copy(), np.nan])
     assert not is_repeated([long], [changed])
+    assert is_repeated([1, "a", True], [1, "a", True]) and not is_repeated([1], [2])
+    assert not is_repeated(["a"], ["b"]) and not is_repeated([1], [1.0])
+
+
+def test_a_long_answer_that_is_random_in_its_middle_is_not_steady():
+    numbers = itertools.count()
+    answer = Answer(lambda: np.arange(5000.0) + next(numbers) * (np.arange(5000) == 2500))
+    answer()
+    assert not answer.is_steady()
 
 
 def test_only_the_stub_of_the_course_is_empty():

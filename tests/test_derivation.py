@@ -438,6 +438,33 @@ def test_a_derivation_imports_no_questions_whose_lines_have_other_names(name, no
     assert "attn_course.questions.copying" not in imported
 
 
+BROKEN_MODULE = """
+import sys
+import sympy as sp
+from attn_course import derive
+class Broken:
+    def find_spec(self, name, path=None, target=None):
+        if name == broken: raise NameError("a bug in " + name)
+sys.meta_path.insert(0, Broken())
+x = sp.Symbol("x", positive=True)
+for broken in sys.argv[1:]:
+    for name in [name for name in sys.modules if name.startswith("attn_course.proofs")]:
+        del sys.modules[name]
+    try:
+        print(broken, "no error:", derive((x + x, ""), (2 * x, "")).fault)
+    except NameError as error:
+        print(error)
+"""
+
+
+def test_an_error_at_import_of_a_proof_module_is_no_chain_that_could_not_be_decided():
+    names = [path.stem for path in (ROOT / "attn_course" / "proofs").glob("[!_]*.py")]
+    modules = [f"attn_course.proofs.{name}" for name in names if name != "required_form"]
+    run = [sys.executable, "-c", BROKEN_MODULE, *modules]  # that one is imported by questions
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert printed.splitlines() == [f"a bug in {name}" for name in modules]
+
+
 @pytest.mark.parametrize("odd", [sp.Eq(x, 1), [x, 1], None, ..., {1}, True, "x +"], ids=repr)
 def test_what_is_no_expression_is_named_in_a_sentence(odd):
     for chain in (derive((x, ""), (odd, "")), derive((odd, ""), (x, ""))):

@@ -99,7 +99,7 @@ def draw_diagram():
 
 DRAWN = {  # each with its alt text
     draw_bars: "Bars “weights”; weight over key: a 0.20, b 0.70, rest 0.10.",
-    draw_groups: "Bars; share over city: one: 0 0.20, 1 -0.30; two: 0 0.50, 1 0.10.",
+    draw_groups: "Bars; share over city: one: 0 0.20, 1 −0.30; two: 0 0.50, 1 0.10.",
     draw_curves: (
         "Panel 1: Curves; y over t: sine goes from 0 to 1, between −1 and 1; flat stays at 0.3; "
         "own rises from 0 to 9.8; here at 4. Panel 2: Curves; z over t: gap rises from 0 to 6.8."
@@ -749,16 +749,24 @@ def test_no_name_hides_the_tip_of_an_arrow(ends, limit):
         assert not any(left < x < right and low < y < high for x, y in tips)
 
 
-def test_the_style_sheet_has_the_palette():
-    css = display.asset("figure.css")
-    light = re.findall(r"--c\d: (#[0-9a-f]{6})", css)[: len(style.COLOURS)]
-    assert tuple(light) == style.COLOURS
+def test_the_style_sheet_is_made_of_the_palette(monkeypatch):
+    assert re.findall(r"--c\d: (#[0-9a-f]{6})", display.asset("figure.css")) == []
+    monkeypatch.setitem(style.PALETTE, "orange", "#123456")
+    light, dark = re.findall(r"\{[^{}]*--c0:[^{}]*\}", display.style_sheet())
+    assert re.findall(r"--c\d: (#[0-9a-f]{6})", light) == list(style.PALETTE.values())
+    assert "--c1: #123456" in light
+    assert re.findall(r"--c\d: (#[0-9a-f]{6})", dark) == list(style.DARK_PALETTE.values())
+    assert list(style.DARK_PALETTE) == list(style.PALETTE)
 
 
-def test_a_verdict_has_colours_of_the_palette():
-    verdicts = (ROOT / "attn_course" / "verdict.py").read_text("utf-8")
-    codes = re.findall(r"#[0-9a-f]{6}", verdicts)
-    assert codes[:2] == [style.PALETTE["blue"], style.PALETTE["orange"]]
+NEUTRAL = "#7f7f7f"  # of what is neither right nor wrong
+
+
+@pytest.mark.parametrize("name", ["verdict", "progress_notes", "reference_solution"])
+def test_verdicts_progress_and_solutions_have_colours_of_the_palette(name):
+    text = (ROOT / "attn_course" / f"{name}.py").read_text("utf-8")
+    codes = set(re.findall(r"#[0-9a-f]{6}", text))
+    assert codes and codes <= {style.PALETTE["blue"], style.PALETTE["orange"], NEUTRAL}
 
 
 HUES = {"blue": (0.5, 0.7), "orange": (0.04, 0.09), "green": (0.3, 0.48), "pink": (0.83, 0.95)}
@@ -803,7 +811,29 @@ def test_a_reversed_axis_stays_reversed_on_a_common_scale():
 
 def test_a_bar_without_a_number_is_not_called_zero():
     ax = plots.bars([0.25, np.nan], xlabel="token")
-    assert alt_text.describe(ax.figure).endswith("0 0.25, 1 not a number.")
+    assert alt_text.describe(ax.figure).endswith("0 0.25, 1 without a finite number.")
+    many = plots.bars(np.full(20, np.nan), xlabel="token")
+    assert alt_text.describe(many.figure).endswith("20 bars, highest 0 without a finite number.")
+
+
+@pytest.mark.parametrize(
+    ("samples", "words"),
+    [
+        ([np.nan, np.inf, 1.0, 1.0, 2.0], "highest between 1 and 1.5"),
+        ([np.nan], "without a sample"),
+        ([], "without a sample"),
+        ([5.0], "without a sample"),
+    ],
+)
+def test_a_histogram_leaves_out_what_is_no_number_or_outside_its_limits(samples, words):
+    ax = plots.histogram({"": samples}, xlabel="x", bins=4, limits=(1, 3))
+    assert alt_text.describe(ax.figure) == f"Histogram; density over x: {words}."
+    plots.histogram({"": samples}, xlabel="x")  # whose limits are those of the samples
+
+
+def test_points_that_are_not_drawn_are_not_counted():
+    ax = plots.scatter([[np.nan, 1], [1, 2], [3, 2]], xlabel="x", ylabel="y", label="cloud")
+    assert alt_text.describe(ax.figure) == "Points; y over x: cloud: 2 points around (2, 2)."
 
 
 def test_many_bars_are_bars_and_bars_that_touch_are_a_histogram():

@@ -27,7 +27,7 @@ IMPORTS_TORCH = re.compile(r"^(?:import|from) torch\b", re.M)
 
 
 def root_of_project() -> Path:
-    """The folder this course lives in: the nearest one above that has solutions/ and pyproject.toml."""
+    """Return the folder of the course: the nearest one above that has solutions/ and pyproject.toml."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "solutions").is_dir() and (folder / "pyproject.toml").is_file():
@@ -37,7 +37,7 @@ def root_of_project() -> Path:
 
 
 def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
-    """The source files, all of them or those whose number is given as "01" or "1"."""
+    """Return the source files: all of them, or those with these numbers, "01" or "1"."""
     paths = sorted((root / "solutions").glob("[0-9][0-9]_*.py"))
     if not paths:
         raise UserError(f"there is no solutions/NN_name.py under {root.resolve().name}/.")
@@ -56,7 +56,7 @@ def sources(root: Path, numbers: Sequence[str] = ()) -> list[Path]:
 def build(
     root: Path, numbers: Sequence[str] = (), force: bool = False
 ) -> Iterator[tuple[str, bool]]:
-    """Make what is missing or changed; yields (name, whether anything was written)."""
+    """Make what is missing or changed, and yield (name, True if anything was written)."""
     repository = published_links.repository_of(root)
     _write(torch_notebooks(root))  # first: set-up cells and links differ by it
     for source in sources(root, numbers):
@@ -72,15 +72,17 @@ def build(
 
 
 def stored_solution(source: Path, repository: str) -> Any | None:
-    """The executed solution as it is stored; None if its outputs are missing or not those of the source."""
+    """Return the stored solution, or None if its outputs are missing or belong to other code."""
     notebook = solution_notebook(source, repository)
     outputs = stored_outputs(notebook, source.with_suffix(".ipynb"))
     return None if outputs is None else attach(notebook, outputs)
 
 
 def _files(solution: Any, source: Path) -> dict[Path, str]:
-    """Every file made from one source, path -> text. solution: the notebook with its outputs."""
+    """Return {path: text} of every file made from one source. solution: the notebook with its outputs."""
     student = student_notebook(solution)
+    if version := published_links.version_of(source.parents[1]):
+        student.metadata["attn"] = {"version": version}
     script = source.parents[1] / "notebooks" / source.name
     return {
         source.with_suffix(".ipynb"): rendered(solution, "ipynb"),
@@ -113,7 +115,7 @@ def _front_pages(root: Path) -> dict[Path, str]:
 
 
 def torch_notebooks(root: Path) -> dict[Path, str]:
-    """The list of the notebooks whose sources import torch, in a folder that has the package."""
+    """Return the list of the notebooks whose sources import torch, in a folder that has the package."""
     package = root / "attn_course"
     if not package.is_dir():
         return {}
@@ -122,7 +124,7 @@ def torch_notebooks(root: Path) -> dict[Path, str]:
 
 
 def table_rows(root: Path) -> list[headings.Row]:
-    """A row for every notebook, from the first cell of its source."""
+    """Return a row for every notebook, from the first cell of its source."""
     rows = []
     for source in sources(root):
         first = read_source(source).cells[0]
@@ -131,12 +133,12 @@ def table_rows(root: Path) -> list[headings.Row]:
 
 
 def _differs(path: Path, text: str) -> bool:
-    """Whether the file is missing or holds something else."""
+    """Return True if the file is missing or holds something else."""
     return not path.exists() or path.read_text("utf-8") != text
 
 
 def _write(files: dict[Path, str]) -> bool:
-    """Write the files that differ; whether there were any."""
+    """Write the files that differ, and return True if there were any."""
     changed = [path for path, text in files.items() if _differs(path, text)]
 
     for path in changed:
@@ -146,7 +148,7 @@ def _write(files: dict[Path, str]) -> bool:
 
 
 def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
-    """Sentences on everything that is not as `build` would make it; executes nothing."""
+    """Return a sentence on each thing that `build` would change, without executing anything."""
     sentences = []
     for source in sources(root, numbers):
         try:
@@ -164,7 +166,7 @@ def problems(root: Path, numbers: Sequence[str] = ()) -> list[str]:
 
 
 def _strays(root: Path) -> list[str]:
-    """A sentence for every notebook that no source makes."""
+    """Return a sentence for every notebook that no source makes."""
     stems = {path.stem for path in sources(root)}
 
     sentences = []
@@ -176,7 +178,7 @@ def _strays(root: Path) -> list[str]:
 
 
 def _problems(source: Path, root: Path) -> Iterator[str]:
-    """What is wrong with the files made from one source, and with what they hold."""
+    """Return a sentence on each fault of the files made from one source and of their content."""
     solution = stored_solution(source, published_links.repository_of(root))
     if solution is None:
         name = f"{source.stem}.ipynb"
@@ -190,7 +192,7 @@ def _problems(source: Path, root: Path) -> Iterator[str]:
 
 
 def content_problems(solution: Any, name: str) -> Iterator[str]:
-    """What is wrong with the notebook itself: ids, leaks, stubs, missing cells."""
+    """Return a sentence on each fault of the notebook itself: ids, leaks, stubs, missing cells."""
     student = student_notebook(solution)
     yield from _doubled_ids(solution)
     yield from _leaks(solution, student)
@@ -199,7 +201,7 @@ def content_problems(solution: Any, name: str) -> Iterator[str]:
 
 
 def _doubled_ids(solution: Any) -> Iterator[str]:
-    """Cells that share an id."""
+    """Return a sentence on each id that several cells share."""
     counts = Counter(cell.id for cell in solution.cells)
     for name, count in sorted(counts.items()):
         if count > 1:
@@ -207,7 +209,7 @@ def _doubled_ids(solution: Any) -> Iterator[str]:
 
 
 def _leaks(solution: Any, student: Any) -> Iterator[str]:
-    """Lines of solution regions that stand somewhere in the student's notebook."""
+    """Return a sentence on each line of a solution that stands in the student's notebook."""
     secret: set[str] = set()
     for cell in solution.cells:
         secret |= solution_lines(cell.source)
@@ -219,7 +221,7 @@ def _leaks(solution: Any, student: Any) -> Iterator[str]:
 
 
 def _broken_stubs(student: Any) -> Iterator[str]:
-    """Cells that cannot be run once their solution is cut."""
+    """Return a sentence on each cell that cannot be run once its solution is cut."""
     for cell in student.cells:
         if cell.cell_type != "code":
             continue
@@ -230,7 +232,7 @@ def _broken_stubs(student: Any) -> Iterator[str]:
 
 
 def _missing_cells(solution: Any, name: str) -> Iterator[str]:
-    """Questions of the register that the notebook does not ask, or has no cell to answer in."""
+    """Return a sentence on each question that the notebook does not ask or has no answer cell for."""
     ids = {cell.id for cell in solution.cells}
     prose = [cell.source for cell in solution.cells if cell.cell_type == "markdown"]
     text = "\n".join(prose)

@@ -30,7 +30,7 @@ UNPAIRED = {"formats": "ipynb"}  # a student's .ipynb is the truth: no text over
 
 
 def read_source(source: Path) -> Any:
-    """The cells of a source as they stand there."""
+    """Return the cells of a source as they stand there."""
     import jupytext
 
     notebook = jupytext.read(source, fmt="py:percent")
@@ -44,7 +44,7 @@ def read_source(source: Path) -> Any:
 
 
 def solution_notebook(source: Path, repository: str = "") -> Any:
-    """The source as a notebook: headings and notation written out, our ids and metadata, no outputs yet.
+    """Return the source as a notebook without outputs, with headings and notation, our ids and metadata.
 
     repository: where the course is published; if it is, a set-up cell and links are put in.
     """
@@ -67,7 +67,7 @@ def solution_notebook(source: Path, repository: str = "") -> Any:
 
 
 def _open_to_all(notebook: Any, name: str, repository: str) -> None:
-    """Put in the links that open it elsewhere, the cell that then brings the course, and `progress()`."""
+    """Add links that open the notebook elsewhere, the cell that fetches the course, and `progress()`."""
     import nbformat
 
     first = notebook.cells[0]
@@ -84,7 +84,7 @@ def _open_to_all(notebook: Any, name: str, repository: str) -> None:
 
 
 def student_notebook(solution: Any) -> Any:
-    """The same notebook for students: answers cut, rubrics dropped, nothing executed, not paired."""
+    """Return the same notebook for students: answers cut, rubrics dropped, nothing executed, not paired."""
     notebook = copy_of(solution)
     notebook.cells = [cell for cell in notebook.cells if not HIDDEN & set(cell.metadata)]
     for cell in notebook.cells:
@@ -101,14 +101,14 @@ def student_notebook(solution: Any) -> Any:
 
 
 def copy_of(notebook: Any) -> Any:
-    """A deep copy that shares nothing with `notebook`."""
+    """Return a deep copy that shares nothing with `notebook`."""
     import nbformat
 
     return nbformat.from_dict(json.loads(json.dumps(notebook)))
 
 
 def rendered(notebook: Any, kind: str) -> str:
-    """The text of a file: a notebook as JSON ("ipynb"), or as a percent script ("py")."""
+    """Return the text of a file: a notebook as JSON ("ipynb"), or as a percent script ("py")."""
     import jupytext
 
     if kind == "ipynb":
@@ -119,7 +119,7 @@ def rendered(notebook: Any, kind: str) -> str:
 
 
 def _finish(notebook: Any) -> Any:
-    """Deterministic ids, nbgrader's metadata, a fixed kernel, no trace of versions."""
+    """Give the notebook deterministic ids, nbgrader's metadata and a fixed kernel, and return it."""
     taken: Counter[str] = Counter()
     for cell in notebook.cells:
         role = next((role for role in ROLES if role in cell.metadata), "")
@@ -142,12 +142,12 @@ def _finish(notebook: Any) -> Any:
 
 
 def id_stem(question: str) -> str:
-    """How the ids of all cells of one question begin."""
+    """Return how the ids of all cells of one question begin."""
     return f"q{question.replace('.', '-')}"
 
 
 def _cell_id(cell: Any, role: str, question: str, part: str) -> str:
-    """An id that says what the cell is: its question, else its heading, else a digest."""
+    """Return an id that says what the cell is: its question, else its heading, else a digest."""
     if role == "answer":
         return f"{id_stem(question)}-{part or _only_part(question)}"
     if role and role != "only":
@@ -164,12 +164,12 @@ def _cell_id(cell: Any, role: str, question: str, part: str) -> str:
 
 
 def _only_part(question: str) -> str:
-    """The kind of the one part that a judge marks."""
+    """Return the kind of the one part that a judge marks."""
     return next(part.kind for part in register.find(question).parts if part.judge)
 
 
 def _nbgrader(cell: Any, role: str, question: str, part: str) -> dict[str, Any]:
-    """nbgrader's mark for a cell. What only instructors see is a solution too: nbgrader blanks it."""
+    """Return nbgrader's metadata of a cell. A cell for instructors alone is a solution, which is blanked."""
     is_marked = role in ("check", "written")
     mark: dict[str, Any] = {
         "schema_version": 3,

@@ -16,7 +16,7 @@ QUOTE = re.compile(r"^> (?P<asks>.+)$", re.M)
 
 
 def heading(question: Question) -> str:
-    """The heading of a question and its card: kind, points, minutes."""
+    """Return the heading of a question and its card: kind, points, minutes."""
     points = points_in_words(question.points, question.is_bonus)
     card = f"*{question.kind} · {points} · {question.minutes} min*"
 
@@ -24,19 +24,19 @@ def heading(question: Question) -> str:
 
 
 def points_in_words(points: float, is_bonus: bool = False) -> str:
-    """1 point, 0.5 points, 10 bonus points."""
+    """Return points as text: 1 point, 0.5 points, 10 bonus points."""
     kind = "bonus point" if is_bonus else "point"
     plural = "" if points == 1 else "s"
     return f"{points:g} {kind}{plural}"
 
 
 def write_headings(text: str) -> str:
-    """`text` with every heading of a question written out."""
+    """Return `text` with every heading of a question written out."""
     return HEADING.sub(lambda found: heading(register.find(found["id"])), text)
 
 
 def write_head(text: str, notebook: str) -> str:
-    """`text` with the head line of `notebook` written out."""
+    """Return `text` with the head line of `notebook` written out."""
     head_line = HEAD.search(text)
     if head_line is None:
         raise UserError('the first cell lacks its head line, "*45 min, needs 03*".')
@@ -49,7 +49,7 @@ def write_head(text: str, notebook: str) -> str:
 
 
 def add_below_head(text: str, line: str) -> str:
-    """`text` with a paragraph of its own below the head line."""
+    """Return `text` with `line` as a paragraph of its own below the head line."""
     return HEAD.sub(lambda head: f"{head[0]}\n\n{line}", text, count=1)
 
 
@@ -63,18 +63,18 @@ class Row:
     minutes: int
 
     def card(self) -> str:
-        """How long it takes, and its points."""
+        """Return the minutes and the points of the notebook as text."""
         points = points_in_words(register.points_of(self.name), register.is_bonus(self.name))
         return f"*{self.minutes} min, {points}*"
 
     def markdown(self) -> str:
-        """The line of the list."""
+        """Return the line of the list."""
         address = f"notebooks/{self.name}.ipynb"
         return f"- [{self.name[:2]} {self.title}]({address}): {self.asks} {self.card()}"
 
 
 def row_of(name: str, first_cell: str) -> Row:
-    """README's line, from the first cell of a notebook's source."""
+    """Return README's row of a notebook, read from the first cell of its source."""
     title = TITLE.search(first_cell)
     quote = QUOTE.search(first_cell)
     head = HEAD.search(first_cell)
@@ -91,14 +91,14 @@ def summary(rows: list[Row]) -> str:
     """Return the first sentence about the course: how many notebooks, how many hours, from what to what."""
     hours = round(sum(row.minutes for row in rows) / 60)
     return (
-        f"{len(rows)} Jupyter notebooks, about {hours} hours: from one query and a few keys to a transformer "
-        "layer and a German-to-English translator that you build yourself. Code and derivations are checked "
-        "at once, in the notebook."
+        f"{len(rows)} Jupyter notebooks on attention in neural networks, about {hours} hours (twice that for "
+        "a first-time reader): from one query and a few keys to a transformer layer and a German-to-English "
+        "translator that you build yourself. Code and derivations are checked at once, in the notebook."
     )
 
 
 def notebook_list(rows: list[Row]) -> str:
-    """README's list of notebooks in their parts, with the sum of the points below it."""
+    """Return README's list of notebooks in their parts, with the sum of the points below it."""
     lines = []
     for part, names in register.PARTS.items():
         listed = [row.markdown() for row in rows if row.name in names]
@@ -109,7 +109,7 @@ def notebook_list(rows: list[Row]) -> str:
     bonus = sum(register.points_of(row.name) for row in rows if register.is_bonus(row.name))
     total = f"{points_in_words(sum(map(register.points_of, course)))} in all"
     if bonus:
-        total += f", and {points_in_words(bonus, is_bonus=True)} in a column of their own"
+        total += f", and {points_in_words(bonus, is_bonus=True)}"
     return "\n".join([*lines, f"{total}."])
 
 

@@ -35,7 +35,7 @@ class Symbol:
 
 
 def read_symbols(path: Path) -> list[Symbol]:
-    """The rows of the table in docs/notation.md."""
+    """Return the rows of the table in docs/notation.md."""
     symbols = []
     for cells in rows_below(path.read_text("utf-8"), f"{HEADER} notebooks |"):
         symbol, meaning, shape, in_code, notebooks = cells
@@ -46,7 +46,7 @@ def read_symbols(path: Path) -> list[Symbol]:
 
 
 def rows_below(text: str, header: str) -> list[list[str]]:
-    """The cells of each row of all Markdown tables with this header."""
+    """Return the cells of each row of all Markdown tables with this header."""
     rows = []
     for below in text.split(f"{header}\n")[1:]:
         for line in below.splitlines()[1:]:  # the first one is the rule
@@ -61,7 +61,7 @@ def _cells(line: str) -> list[str]:
 
 
 def letters_in(cell: str) -> list[str]:
-    """The letters that a cell of symbols introduces: a, b of "$a$, $b_i = ...$"; no indices."""
+    """Return the letters that a cell of symbols introduces: a, b of "$a$, $b_i = ...$"; no indices."""
     letters = []
     for formula in re.findall(r"\$([^$]+)\$", cell):
         for symbol in formula.partition("=")[0].split(","):
@@ -72,7 +72,7 @@ def letters_in(cell: str) -> list[str]:
 
 
 def tables_of(symbols: list[Symbol], notebook: str, explained: set[str]) -> str:
-    """The table of new letters of one notebook, as "01_copying", and below it that of known ones, folded.
+    """Return the table of new letters of a notebook ("01_copying") and below it that of known ones, folded.
 
     explained: the letters that the notebook explains itself.
     """
@@ -95,7 +95,7 @@ def _table(symbols: list[Symbol]) -> str:
 
 
 def write_tables(text: str, notebook: str, path: Path) -> str:
-    """`text` with the tables of `notebook` below the mark, made from the file at `path`; or as it is."""
+    """Return `text` with the tables of `notebook`, made from the file at `path`, if it has their mark."""
     if MARK not in text:
         return text
     symbols = read_symbols(path)

@@ -15,7 +15,7 @@ SECONDS = 600  # that one cell may take
 
 
 def _digest(value: Any) -> str:
-    """Sixteen hexadecimal digits of what can be written as JSON."""
+    """Return sixteen hexadecimal digits that stand for a value, which JSON can hold."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -27,7 +27,7 @@ def _code_cells(notebook: Any) -> list[Any]:
 
 
 def seal_of(notebook: Any) -> dict[str, str]:
-    """What ties outputs to code: prose may change without a new run, code may not."""
+    """Return digests of code and outputs: prose may change without a new run, code may not."""
     cells = _code_cells(notebook)
     texts = ["".join(cell["source"]) for cell in cells]
     outputs = [cell["outputs"] for cell in cells]
@@ -35,7 +35,7 @@ def seal_of(notebook: Any) -> dict[str, str]:
 
 
 def stored_outputs(notebook: Any, path: Path) -> Outputs | None:
-    """The outputs in the file at `path`, if they are those of this notebook's code; else None."""
+    """Return the outputs in the file at `path`, if they are those of this notebook's code; else None."""
     try:
         stored = json.loads(path.read_text(encoding="utf-8"))
         seal = stored["metadata"]["attn"]
@@ -64,7 +64,7 @@ def attach(notebook: Any, outputs: Outputs) -> Any:
 
 
 def execute(notebook: Any, folder: Path, figures: str = "still") -> Outputs:
-    """The outputs of every code cell, run from top to bottom in a fresh kernel.
+    """Return the outputs of every code cell, run from top to bottom in a fresh kernel.
 
     figures: for whom they are drawn, "still" for a stored notebook, "page" for the site.
     """
@@ -102,7 +102,7 @@ def execute(notebook: Any, folder: Path, figures: str = "still") -> Outputs:
 
 
 def lasting(outputs: Outputs) -> Outputs:
-    """Outputs without what only lives as long as a kernel does: widgets, and what was shown by them alone."""
+    """Return outputs without what needs a kernel: widgets, and what widgets alone would show."""
     kept = []
     for output in outputs:
         if output.get("output_type") in ("display_data", "execute_result"):

@@ -11,8 +11,10 @@ import hashlib
 import json
 import re
 import struct
+import sys
 from collections.abc import Sequence
 from html import escape
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,7 @@ ANSWERS = {"answer", "check", "written"}
 
 
 def page_of(solution: Any, figures: Figures, folder: Path) -> Any:
-    """The page of an executed solution; its pictures are written below `folder`, the site's sources."""
+    """Return the page of an executed solution, and write its pictures below `folder`, the site's sources."""
     page = student_notebook(solution)
     outputs = {cell.id: cell.get("outputs", []) for cell in solution.cells}
     depending = cells_that_use_answers(solution)
@@ -59,7 +61,7 @@ def page_of(solution: Any, figures: Figures, folder: Path) -> Any:
 
 
 def example_check(notebook: Any) -> str:
-    """The id of the first check of a code answer, whose verdict a page shows; "" if there is none.
+    """Return the id of the first check of a code answer, whose verdict a page shows; "" if there is none.
 
     What a right answer is told gives nothing away there; in a derivation it would say where the chain ends.
     """
@@ -72,7 +74,7 @@ def example_check(notebook: Any) -> str:
 
 
 def cells_that_use_answers(notebook: Any) -> Names:
-    """Ids of the code cells whose results follow from an answer, directly or through other cells."""
+    """Return the ids of the code cells whose results depend on an answer, directly or through other cells."""
     from_answers: Names = set()
     imported: Names = set()  # a call of a module's function changes nothing
     cell_ids = set()
@@ -89,7 +91,7 @@ def cells_that_use_answers(notebook: Any) -> Names:
 
 
 def names_in(source: str) -> tuple[Names, Names]:
-    """(names that a cell takes from cells before it, names that it gives a value or changes)."""
+    """Return (names that a cell takes from cells before it, names that it assigns or changes)."""
     taken: Names = set()
     given: Names = set()
     own: Names = set()  # has a value in this cell, whatever came before
@@ -101,7 +103,7 @@ def names_in(source: str) -> tuple[Names, Names]:
 
 
 def pictures_alone(outputs: Sequence[Any]) -> list[Any]:
-    """The outputs that are figures; a sentence where none is left of several."""
+    """Return the outputs that are figures, or a sentence if there are outputs and no figure."""
     kept = []
     for output in outputs:
         data = output.get("data", {})
@@ -113,7 +115,7 @@ def pictures_alone(outputs: Sequence[Any]) -> list[Any]:
 
 
 def for_page(outputs: Sequence[Any], figures: Sequence[str], folder: Path) -> list[Any]:
-    """Outputs as a page has them: each picture as a file with its alt text, and after it its figure."""
+    """Return outputs as a page has them: each picture as a file with its alt text, followed by its figure."""
     drawn = iter(figures)
     kept = []
     for output in outputs:
@@ -127,14 +129,13 @@ def for_page(outputs: Sequence[Any], figures: Sequence[str], folder: Path) -> li
 
 
 def page_figures(solution: Any, name: str, folder: Path, cache: Path) -> Figures:
-    """The figures of an executed solution as the site shows them: they work without a kernel.
+    """Return the figures of an executed solution as the site shows them: they work without a kernel.
 
     The solution is run once more in `folder`, with figures made for pages. They are kept in `cache`, under
-    a name made of everything they follow from: the code of the notebook and all code of the course.
+    a name made of everything they follow from: the code of the notebook, and `digest_of_packages`.
     """
-    digest = hashlib.sha256(json.dumps(seal_of(solution)).encode())
-    digest.update(_digest_of_course())
-    path = cache / f"{name}-{digest.hexdigest()[:16]}.json"
+    key = hashlib.sha256(json.dumps([seal_of(solution), digest_of_packages()]).encode())
+    path = cache / f"{name}-{key.hexdigest()[:16]}.json"
     if path.exists():
         return json.loads(path.read_text("utf-8"))
 
@@ -147,16 +148,19 @@ def page_figures(solution: Any, name: str, folder: Path, cache: Path) -> Figures
 
 
 @functools.cache
-def _digest_of_course() -> bytes:
-    """Return a digest of every file that a figure may follow from."""
-    course = Path(__file__).parents[1]
-    library = course.with_name("attn_utils")
-    digest = hashlib.sha256()
-    for folder in (library, course):
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and path.suffix != ".pyc" and "building" not in path.parts:
-                digest.update(path.read_bytes())
-    return digest.digest()
+def digest_of_packages(folder: Path = Path(__file__).parents[2]) -> str:
+    """Return a digest of the course's files below `folder` and of the versions of Python and all packages.
+
+    The templates of the site are left out: no figure follows from them.
+    """
+    versions = {f"{package.name} {package.version}" for package in metadata.distributions()}
+    digest = hashlib.sha256(json.dumps([sys.version, *sorted(versions)]).encode())
+    templates = folder / "attn_course" / "building" / "site"
+    for name in ("attn_utils", "attn_course"):
+        for path in sorted((folder / name).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc" and templates not in path.parents:
+                digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 def _draw_figures(solution: Any, folder: Path) -> Figures:
@@ -178,13 +182,13 @@ def _has_picture(cell: Any) -> bool:
 
 
 def alt_of(output: Any) -> str:
-    """The alt text of a stored picture."""
+    """Return the alt text of a stored picture."""
     kept = output["metadata"].get("image/png", {})
     return kept.get("alt", "")
 
 
 def _picture(output: Any, folder: Path) -> str:
-    """The stored picture as a file of the site, named by its content, and its <img>."""
+    """Write a stored picture as a file of the site, named by its content, and return its <img>."""
     text = "".join(output["data"]["image/png"])
     png = base64.b64decode(text)
     name = hashlib.sha256(png).hexdigest()[:16] + ".png"

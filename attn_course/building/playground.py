@@ -34,7 +34,7 @@ def write_playground(folder: Path) -> None:
 
 
 def exported_model() -> dict[str, Any]:
-    """The bundled model as plain data: sizes, subwords, weights in half precision, and its known words."""
+    """Return the bundled model as plain data: sizes, subwords, weights in half precision, known words."""
     import torch
 
     from attn_course.translation import known_words

@@ -50,14 +50,20 @@ FIRST = f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
 PROJECT_URLS = re.compile(r"\[project\.urls\].*?\n\n", re.S)
 
 
-def repository_of(root: Path) -> str:
-    """Where the course in this folder is published, as "https://github.com/owner/name", or ""."""
+def _project(root):
+    """Return what pyproject.toml in this folder says, or nothing where there is none."""
     path = root / "pyproject.toml"
-    if not path.exists():
-        return ""
+    return tomllib.loads(path.read_text("utf-8")) if path.exists() else {}
 
-    settings = tomllib.loads(path.read_text("utf-8"))
-    repository = settings.get("tool", {}).get("attn", {}).get("repository", "")
+
+def version_of(root: Path) -> str:
+    """Return the version of the course in this folder, which every notebook carries, or ""."""
+    return _project(root).get("project", {}).get("version", "")
+
+
+def repository_of(root: Path) -> str:
+    """Return where the course in this folder is published, as "https://github.com/owner/name", or ""."""
+    repository = _project(root).get("tool", {}).get("attn", {}).get("repository", "")
     address = repository.rstrip("/").removesuffix(".git")
     if address and "://" not in address:
         raise UserError(f'repository = "{repository}" in pyproject.toml is no address, https://...')
@@ -65,7 +71,7 @@ def repository_of(root: Path) -> str:
 
 
 def setup_cell(repository: str, notebook: str) -> str:
-    """The source of the cell that brings the course, with the extra that `notebook` needs."""
+    """Return the source of the cell that brings the course, with the extra that `notebook` needs."""
     if not repository:
         return UNPUBLISHED_SETUP
     extra = '"torch"' if register.needs_torch(notebook) else ""
@@ -73,7 +79,7 @@ def setup_cell(repository: str, notebook: str) -> str:
 
 
 def links(repository: str, notebook: str) -> str:
-    """One line for a notebook's head: where it can be opened without installing anything."""
+    """Return a line for a notebook's head: where it can be opened without installing anything."""
     path = f"notebooks/{notebook}.ipynb"
     places = _places(repository, path)
     if register.needs_torch(notebook):
@@ -114,13 +120,13 @@ def ways_in(repository: str) -> str:
 
 
 def site_address(repository: str) -> str:
-    """Where GitHub publishes the site of a repository on GitHub."""
+    """Return the address at which GitHub publishes the site of a repository."""
     owner, _, name = repository.removeprefix(GITHUB).partition("/")
     return f"https://{owner}.github.io/{name}"
 
 
 def write_project_urls(text: str, repository: str) -> str:
-    """pyproject.toml's `text` with its table of addresses, or without one where nothing is published."""
+    """Return pyproject.toml's `text` with its table of addresses, or without one if nothing is published."""
     text = PROJECT_URLS.sub("", text)
     if not repository:
         return text
@@ -134,7 +140,7 @@ def write_project_urls(text: str, repository: str) -> str:
 
 
 def _places(repository: str, path: str) -> dict[str, str]:
-    """{name of a service: the address that opens the file there}."""
+    """Return {name of a service: the address that opens the file there}."""
     if repository.startswith(GITHUB):
         name = repository.removeprefix(GITHUB)
         blob = f"{name}/blob/{BRANCH}/{path}"

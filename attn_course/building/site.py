@@ -19,7 +19,7 @@ from attn_course.building.cells import rendered
 from attn_course.building.pages import FIGURE, page_figures, page_of
 from attn_course.building.playground import write_playground
 from attn_course.errors import UserError
-from attn_course.figures.display import asset
+from attn_course.figures.display import asset, style_sheet
 
 FIRST = register.NOTEBOOKS[0]  # its query plane opens the site
 PICTURE = re.compile(r'<img class="attn-picture" alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+)"')
@@ -47,7 +47,7 @@ CARD_PICTURES = {
 
 
 def make_site(root: Path, out: Path, python: Path) -> None:
-    """Write the site into `out`. python: that of Sphinx's environment; Sphinx's warnings are errors."""
+    """Write the site into `out`. python: the interpreter that has Sphinx, whose warnings are errors."""
     work = out.parent
     sources = work / "pages"
     shutil.rmtree(sources, ignore_errors=True)
@@ -60,7 +60,7 @@ def make_site(root: Path, out: Path, python: Path) -> None:
 
 
 def write_sources(root: Path, folder: Path, figures: Path) -> None:
-    """Write all that Sphinx reads: docs/ and the notebooks. figures: a folder in which figures are kept."""
+    """Write all that Sphinx reads: docs/ and the notebooks. figures: a folder that keeps figures."""
     shutil.copytree(root / "docs", folder)
     downloads = folder / "downloads"
     downloads.mkdir()
@@ -89,7 +89,7 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     texts = {f"{name}.md": site_text(text, set(docs), repository) for name, text in docs.items()}
     texts |= {
         "index.md": landing_page(build.table_rows(root), pages, set(docs), repository),
-        "_static/figures.css": asset("figure.css"),
+        "_static/figures.css": style_sheet(),
         "_static/figures.js": f"(() => {{\n{script}\n}})();\n",
     }
     for name, text in texts.items():
@@ -97,7 +97,7 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
 
 
 def _solution(source: Path, repository: str) -> Any:
-    """The executed solution as it is stored, without the cells that matter to students alone."""
+    """Return the executed solution as it is stored, without the cells that matter to students alone."""
     solution = build.stored_solution(source, repository)
     if solution is None:
         raise UserError(
@@ -133,7 +133,7 @@ def landing_page(
 
 
 def figures_of(page: Any) -> list[str]:
-    """The HTML of each figure of a page, in order."""
+    """Return the HTML of each figure of a page, in order."""
     figures = []
     for cell in page.cells:
         for output in cell.get("outputs", []):
@@ -144,7 +144,7 @@ def figures_of(page: Any) -> list[str]:
 
 
 def _meta(plane: str, repository: str) -> str:
-    """What other sites show of a link to this one; its picture needs a full address."""
+    """Return what other sites show of a link to this one; its picture needs a full address."""
     facts = {
         "og:title": "The attention course",
         "og:type": "website",
@@ -157,7 +157,7 @@ def _meta(plane: str, repository: str) -> str:
 
 
 def _cards(rows: list[headings.Row], pages: dict[str, Any]) -> list[str]:
-    """The notebooks in their parts, a card with a picture for each."""
+    """Return the notebooks in their parts, a card with a picture for each."""
     parts = []
     for part, names in register.PARTS.items():
         listed = [row for row in rows if row.name in names and row.name in pages]
@@ -168,7 +168,7 @@ def _cards(rows: list[headings.Row], pages: dict[str, Any]) -> list[str]:
 
 
 def _card(row: headings.Row, page: Any) -> str:
-    """A card of Sphinx Design that leads to a notebook."""
+    """Return a card of Sphinx Design that leads to a notebook."""
     number = row.name[:2]
     lines = [f":::{{grid-item-card}} {number} {row.title}", f":link: {row.name}", ":link-type: doc"]
     pictures = [picture for picture in map(PICTURE.search, figures_of(page)) if picture]
@@ -179,7 +179,7 @@ def _card(row: headings.Row, page: Any) -> str:
 
 
 def site_text(text: str, pages: set[str], repository: str) -> str:
-    """A page of docs/ for the site: its links lead to pages, or to the repository where there is none."""
+    """Return a page of docs/ for the site: its links lead to pages, or else to the repository."""
 
     def linked(found: re.Match[str]) -> str:
         target, _, anchor = found["target"].partition("#")

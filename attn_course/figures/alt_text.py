@@ -10,7 +10,7 @@ _MANY = 12  # bars or rows: of more than these, only the largest is described
 
 
 def describe(figure: Figure) -> str:
-    """One sentence for each panel."""
+    """Return one sentence for each panel."""
     sentences = [_sentence(panel) for panel in figure.panels]
     if len(sentences) == 1:
         return sentences[0]
@@ -19,7 +19,7 @@ def describe(figure: Figure) -> str:
 
 
 def _sentence(panel: Panel) -> str:
-    """What kind of chart, its title, its axes, and each of its series."""
+    """Return the kind of chart with its title, its axes and each of its series."""
     arrows = [mark.name for mark in panel.marks if isinstance(mark, marks.Arrow)]
     if arrows and not panel.x.ticks()[0]:  # from box to box, whose places mean nothing
         return f"Diagram with arrows from {_one_line('; '.join(arrows))}."
@@ -42,7 +42,7 @@ def _one_line(text: str) -> str:
 
 
 def _kind(panel: Panel) -> str:
-    """What a panel shows, in one word."""
+    """Return the kind of chart in one word."""
     kinds = {type(mark) for mark in panel.marks}
     if marks.Cells in kinds:
         return "Map"
@@ -69,7 +69,7 @@ def _is_interval(line: marks.Line) -> bool:
 
 
 def _seen(mark: marks.Mark, panel: Panel) -> str:
-    """What there is to see of a mark; nothing of marks that decorate others."""
+    """Return what can be seen of a mark, and "" for marks that decorate others."""
     name = f"{mark.label} " if mark.label else ""
     match mark:
         case marks.Cells():
@@ -77,7 +77,9 @@ def _seen(mark: marks.Mark, panel: Panel) -> str:
         case marks.Hatching():
             return f"{len(mark.cells)} hidden cells are hatched" if len(mark.cells) else ""
         case marks.Bars() if _is_histogram(mark):
-            highest = int(np.nanargmax(mark.height))
+            highest = int(np.argmax(mark.height))
+            if not mark.height[highest] > 0:
+                return f"{name}without a sample"
             left = _number(mark.left[highest], panel.x)
             right = _number(mark.right[highest], panel.x)
             return f"{name}highest between {left} and {right}"
@@ -90,10 +92,7 @@ def _seen(mark: marks.Mark, panel: Panel) -> str:
         case marks.Rule():
             return f"{name}at {_number(mark.x, panel.x)}"
         case marks.Points() if mark.label or len(mark.x) > 1:
-            x = _number(np.mean(mark.x), panel.x)
-            y = _number(np.mean(mark.y), panel.y)
-            name = f"{mark.label}: " if mark.label else ""
-            return f"{name}{len(mark.x)} points around ({x}, {y})"
+            return _points(mark, panel)
         case marks.Arrow():
             x, y = mark.end - mark.start
             return f"{mark.name} to ({_number(x, panel.x)}, {_number(y, panel.y)})"
@@ -101,11 +100,12 @@ def _seen(mark: marks.Mark, panel: Panel) -> str:
 
 
 def _bars(mark: marks.Bars, panel: Panel) -> str:
-    """Return each bar with its height, of many bars the highest. The labels of x are those of the bars."""
+    """Return each bar with its height, and of many bars the highest; a bar has the label below it."""
     _, labels = panel.x.ticks()
     pairs = list(zip(labels, mark.height, strict=False))
-    if len(pairs) > _MANY and np.isfinite(mark.height).any():
-        pairs = [pairs[int(np.nanargmax(mark.height))]]
+    if len(pairs) > _MANY:
+        highest = int(np.argmax(np.nan_to_num(mark.height, nan=-np.inf)))
+        pairs = [pairs[highest]]
     heights = ", ".join(f"{_one_line(label)} {_height(height)}" for label, height in pairs)
     if len(mark.height) > _MANY:
         heights = f"{len(mark.height)} bars, highest {heights}"
@@ -113,19 +113,30 @@ def _bars(mark: marks.Bars, panel: Panel) -> str:
 
 
 def _height(height: float) -> str:
-    return f"{height:.2f}" if np.isfinite(height) else "not a number"
+    return f"{height:.2f}".replace("-", "−") if np.isfinite(height) else "without a finite number"
 
 
 def _interval(line: marks.Line, panel: Panel) -> str:
-    """The row of an interval, and from where to where it reaches."""
+    """Return the name of the row of an interval and its two ends."""
     low, high = (_number(end, panel.x) for end in line.x)
     places, labels = panel.y.ticks()
     row = dict(zip(places, labels, strict=True)).get(float(line.y[0]), "")
     return f"{row} from {low} to {high}" if row else ""
 
 
+def _points(mark: marks.Points, panel: Panel) -> str:
+    """Return how many points are drawn and where their middle is; a point with nan is not drawn."""
+    is_drawn = np.isfinite(mark.x) & np.isfinite(mark.y)
+    name = f"{mark.label}: " if mark.label else ""
+    if not is_drawn.any():
+        return f"{name}no points"
+    x = _number(mark.x[is_drawn].mean(), panel.x)
+    y = _number(mark.y[is_drawn].mean(), panel.y)
+    return f"{name}{is_drawn.sum()} points around ({x}, {y})"
+
+
 def _curve(line: marks.Line, panel: Panel) -> str:
-    """Where a curve begins and ends, and its ends in y if it turns on the way."""
+    """Return the first and the last y of a curve, and the lowest and highest if it turns on the way."""
     y = line.y[np.isfinite(line.y)]
     name = line.label or "line"
     if not len(y):
@@ -144,7 +155,7 @@ def _curve(line: marks.Line, panel: Panel) -> str:
 
 
 def _strongest_cells(values: np.ndarray, panel: Panel) -> str:
-    """The column of the largest number of each row, or of all where there are many."""
+    """Return the column of the largest number of each row, or of many rows the largest of all."""
     rows = panel.y.ticks()[1]
     columns = panel.x.ticks()[1]
     if values.shape != (len(rows), len(columns)) or not any(rows) or not any(columns):
@@ -161,7 +172,7 @@ def _strongest_cells(values: np.ndarray, panel: Panel) -> str:
 
 
 def _number(value: float, axis: Axis) -> str:
-    """A number to about a hundredth of its axis, as far as an eye can tell."""
+    """Return a number, rounded to about a hundredth of its axis: an eye sees no more."""
     if axis.is_log:
         return f"{value:.1g}".replace("-", "−")
     low, high = sorted(axis.limits())

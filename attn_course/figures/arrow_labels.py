@@ -17,7 +17,7 @@ _OUTSIDE = 5  # a name that leaves the panel is worse than one that covers this 
 
 
 def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.ndarray:
-    """How far the middle of each name is from the tip of its arrow, (n, 2), in points.
+    """Return how far the middle of each name is from the tip of its arrow, (n, 2), in points.
 
     ends: (n, 2), where the arrows from the origin end. limit: the panel goes from -limit to limit.
     """
@@ -38,7 +38,7 @@ def shifts_of_names(names: Sequence[str], ends: ArrayLike, limit: float) -> np.n
 
 
 def _candidates(tip, half):
-    """Middles around the tip, those away from the origin first. half: of the width and height of the name."""
+    """Return places for the middle of a name around the tip, the outer ones first. half: half its size."""
     away = _SIDES @ tip
     order = np.argsort(-away, kind="stable")
     for_width = np.array([half[0], 0.0])
@@ -50,7 +50,7 @@ def _candidates(tip, half):
 
 
 def _cost(box, points, taken):
-    """How much a name hides. box: (2, 2), its low and its high corner; points: (m, 2)."""
+    """Return how much a name hides. box: (2, 2), its low and its high corner; points: (m, 2)."""
     low, high = box
     is_inside = (points > low) & (points < high)  # (m, 2)
     cost = int(is_inside.all(1).sum())

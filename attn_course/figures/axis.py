@@ -17,7 +17,7 @@ class Axis:
     """One direction of a panel: its label, what it includes, its limits and ticks."""
 
     def __init__(self, direction: str, pixels: float):
-        """direction: "x" or "y"; pixels: its length, which decides how many ticks there are."""
+        """Make an axis. direction: "x" or "y"; pixels: its length, which decides how many ticks it has."""
         space = _TICK_SPACE[direction]
         self.most_ticks = int(np.clip(pixels / space, 2, _MOST_TICKS))
         self.label = ""
@@ -38,7 +38,7 @@ class Axis:
             self._included += [float(numbers.min()), float(numbers.max())]
 
     def set_ticks(self, places: ArrayLike, labels: list | None = None) -> None:
-        """Ticks at these places, with labels or with their numbers."""
+        """Set ticks at these places, with labels or with their numbers."""
         numbers = np.asarray(places, float).tolist()
         if labels is None:
             labels = [written(number) for number in numbers]
@@ -46,7 +46,7 @@ class Axis:
         self.include(numbers)
 
     def limits(self) -> tuple[float, float]:
-        """(from, to); from > to where the axis is reversed. What was asked for counts if it is a span."""
+        """Return (from, to); from > to if the axis is reversed. Limits that were set count if they differ."""
         if self.ends is not None:
             first, second = self.ends
             if np.isfinite(self.ends).all() and first != second:
@@ -68,7 +68,7 @@ class Axis:
         return float(low), float(high)
 
     def ticks(self) -> Ticks:
-        """Places and labels of the ticks within the limits."""
+        """Return the places and labels of the ticks within the limits."""
         low, high = sorted(self.limits())
         if self._ticks is None:
             find = log_ticks if self.is_log else linear_ticks
@@ -79,7 +79,7 @@ class Axis:
         return [place for place, _ in seen], [label for _, label in seen]
 
     def shares(self, values: ArrayLike) -> np.ndarray:
-        """Where numbers are between the first limit (0) and the second (1); nan for log of 0 or less."""
+        """Return where numbers lie between the first limit (0) and the second (1); nan if there is no log."""
         numbers = np.asarray(values, float)
         first, second = self.limits()
         if self.is_log:
@@ -89,7 +89,7 @@ class Axis:
 
 
 def linear_ticks(low: float, high: float, most: int) -> Ticks:
-    """Multiples of the smallest round step of which at most `most` + 1 are between low and high."""
+    """Return multiples of the smallest round step of which at most `most` + 1 are between low and high."""
     power = 10.0 ** np.floor(np.log10((high - low) / most))
     for factor in _STEPS:
         step = power * factor
@@ -102,7 +102,7 @@ def linear_ticks(low: float, high: float, most: int) -> Ticks:
 
 
 def log_ticks(low: float, high: float, most: int) -> Ticks:
-    """Powers of ten, or 1, 2, 5 times these where the axis spans fewer than two."""
+    """Return powers of ten, or 1, 2 and 5 times these if the axis spans fewer than two."""
     first = int(np.ceil(np.log10(low) - 1e-9))
     last = int(np.floor(np.log10(high) + 1e-9))
     if last - first >= 1:
@@ -121,12 +121,12 @@ def log_ticks(low: float, high: float, most: int) -> Ticks:
 
 
 def written(number: float) -> str:
-    """A number without digits that say nothing."""
+    """Return a number as text without superfluous digits."""
     return f"{number:g}".replace("-", "−")
 
 
 def _same_digits(places, step):
-    """Multiples of a step, all with the digits after the point that the step needs."""
+    """Return multiples of a step as text, all with as many digits after the point as the step needs."""
     if step >= 1e6 or step < 1e-4:
         return [written(place) for place in places]
     digits = next(count for count in range(8) if np.isclose(step, round(step, count), rtol=1e-6))

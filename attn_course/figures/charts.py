@@ -46,7 +46,7 @@ def bars(
     colours: Sequence[int] | None = None,
     ax: Panel | None = None,
 ) -> Panel:
-    """A bar per item, its number written on it. heights: (n,) or {name: (n,)} for groups.
+    """Draw a bar for each item, with its number on it. heights: (n,) or {name: (n,)} for groups.
 
     colours: the number of each item's colour. Bars over keys take the keys' own, as in `arrows`;
     groups have one colour each.
@@ -104,7 +104,7 @@ def curves(
     nested: bool = False,
     ax: Panel | None = None,
 ) -> Panel:
-    """Lines over `x`. series: {label: (len(x),)}; log: "", "x", "y", "xy".
+    """Draw lines over `x`. series: {label: (len(x),)}; log: "", "x", "y", "xy".
 
     marks: {label: x position} for vertical lines. A label that starts with "-" is drawn dashed, one
     that starts with "_" is not in the legend. strong: the label of the reader's own curve, drawn thick and
@@ -153,7 +153,7 @@ def scatter(
     names: Sequence[str] | None = None,
     ax: Panel | None = None,
 ) -> Panel:
-    """A cloud of points. points: (n, 2); size: of a dot, in square points; names: a word beside each."""
+    """Draw a cloud of points. points: (n, 2); size: of a dot, in square points; names: a word beside each."""
     ax = panel_or_new(ax)
     x, y = np.asarray(points, float).T
     code = COLOURS[colour]
@@ -176,11 +176,15 @@ def histogram(
     curve: tuple[ArrayLike, ArrayLike] | None = None,
     ax: Panel | None = None,
 ) -> Panel:
-    """Densities. samples: {label: (n,)}; curve: (x, density) of the exact law drawn on top."""
+    """Draw densities. samples: {label: (n,)}; curve: (x, density) of the exact law drawn on top.
+
+    Samples that are nan or infinite, or lie outside the limits, are left out.
+    """
     ax = panel_or_new(ax)
     for label, values in samples.items():
         numbers = np.asarray(values, float)
-        heights, edges = np.histogram(numbers, bins, limits, density=True)
+        counts, edges = np.histogram(numbers[np.isfinite(numbers)], bins, limits)
+        heights = counts / np.diff(edges) / max(counts.sum(), 1)
         ax.add(Bars(edges[:-1], edges[1:], heights, [ax.next_colour()], 0.45, label=label))
     if curve is not None:
         x, density = np.asarray(curve, float)
@@ -197,7 +201,7 @@ def intervals(
     marks: Mapping[str, float] | None = None,
     ax: Panel | None = None,
 ) -> Panel:
-    """A dot with its interval per row, from the top down. rows: {label: (value, low, high)}.
+    """Draw a dot with its interval in each row, from the top down. rows: {label: (value, low, high)}.
 
     marks: {label: x position} for vertical lines.
     """
@@ -230,7 +234,7 @@ def attention_map(
     colour_bar: bool = True,
     ax: Panel | None = None,
 ) -> Panel:
-    """Queries down, keys across, colour fixed to 0..1, masked cells hatched.
+    """Draw a map of weights: queries down, keys across, colours fixed to 0..1, masked cells hatched.
 
     weights: (T, S). queries, keys: labels. mask: boolean (T, S), True = may look. xlabel, ylabel: what
     the two sides hold, such as German and English. numbers: write each weight into its cell (by default
@@ -247,7 +251,7 @@ def attention_map(
 
 
 def head_maps(weights: ArrayLike, **options: Any) -> None:
-    """A figure with an attention map for each head, two beside each other. weights: (H, T, S).
+    """Make a figure with an attention map for each head, two beside each other. weights: (H, T, S).
 
     options: those of `attention_map`.
     """
@@ -273,7 +277,7 @@ def matrix(
     colour_bar: bool = True,
     ax: Panel | None = None,
 ) -> Panel:
-    """A matrix as a heat map: purple positive, orange negative, white at zero.
+    """Draw a matrix as a heat map: purple positive, orange negative, white at zero.
 
     Without negative numbers the scale starts at zero. top: the end of the scale, by default the largest
     size; signed: whether it has a negative half, by default if there are such numbers. Give panels that
@@ -309,7 +313,7 @@ def arrows(
     ylabel: str = "second coordinate",
     ax: Panel | None = None,
 ) -> Panel:
-    """Vectors in the plane from the origin. vectors: {label: (2,)}.
+    """Draw vectors in the plane from the origin. vectors: {label: (2,)}.
 
     colours: {label: number}; without one, an arrow has the colour of its place in the dictionary, and
     one whose label begins with "query" is dark, so that key i has colour i. dashed: pairs of points, (2,)
@@ -336,7 +340,7 @@ def arrows(
 
 
 def places_beside(ends: np.ndarray) -> np.ndarray:
-    """Unit steps, (n, 2), by which arrows to `ends`, (n, 2), are moved aside so that none lies on another.
+    """Return unit steps, (n, 2), by which arrows to `ends`, (n, 2), move aside so that none lies on another.
 
     Arrows of one direction stand beside each other, the longest where it belongs.
     """
@@ -365,7 +369,7 @@ def add_arrow(
     aside: ArrayLike = (0.0, 0.0),
     halo: bool = False,
 ) -> None:
-    """An arrow from the origin to `end`, (2,), its name `shift` points from the tip; all moved by `aside`."""
+    """Draw an arrow from the origin to `end`, (2,), moved by `aside`; its name is `shift` from the tip."""
     start = np.asarray(aside, float)
     x, y = tip = np.asarray(end, float) + start
     right, up = np.asarray(shift, float)
@@ -374,7 +378,7 @@ def add_arrow(
 
 
 def _name(ax: Panel, xlabel: str, ylabel: str, title: str) -> Panel:
-    """Set the names of the axes and the title; returns the panel."""
+    """Set the names of the axes and the title, and return the panel."""
     ax.x.label = xlabel
     ax.y.label = ylabel
     if title:
@@ -385,7 +389,10 @@ def _name(ax: Panel, xlabel: str, ylabel: str, title: str) -> Panel:
 def _numbers_in(
     cells: Cells, is_wanted: bool | None, form: str, mask: ArrayLike | None
 ) -> np.ndarray:
-    """The number of each cell, by default where there are few; no zero where the mask hides a cell."""
+    """Return the number of each cell as text, "" for none.
+
+    By default there are numbers where there are few cells. A zero that the mask hides is never written.
+    """
     values = cells.values
     words = np.full(values.shape, "", object)
     if is_wanted or (is_wanted is None and values.size <= _MOST_NUMBERS):
@@ -404,7 +411,7 @@ def _add_cells(
     rows: Sequence | None,
     columns: Sequence | None,
 ) -> None:
-    """Cells that fill the panel, row 0 on top, with words in them; crossed out where the mask is False.
+    """Fill the panel with cells, row 0 on top, and words in them; hatch cells where the mask is False.
 
     rows, columns: names, by default numbers; long names of columns are slanted.
     """
@@ -432,7 +439,7 @@ def diagram(
     strong: Sequence[str] = (),
     ax: Panel | None = None,
 ) -> Panel:
-    """Boxes with a text each, and arrows between them. boxes: {text: (x, y) of its middle}.
+    """Draw boxes with a text each, and arrows between them. boxes: {text: (x, y) of its middle}.
 
     arrows: pairs of texts. strong: the texts of boxes that are drawn in colour.
     """

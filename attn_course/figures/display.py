@@ -18,6 +18,7 @@ from attn_course.figures.alt_text import describe
 from attn_course.figures.panel import Figure, open_figures
 from attn_course.figures.panel_layout import layout
 from attn_course.figures.render_svg import render_svg
+from attn_course.figures.style import DARK_PALETTE, PALETTE
 
 STILL = "still"
 
@@ -31,22 +32,31 @@ class Picture:
 
 
 def audience() -> str:
-    """ "still", "page" or "" (a reader with a kernel)."""
+    """Return "still", "page" or "" (a reader with a kernel)."""
     return os.environ.get("ATTN_FIGURES", "")
 
 
 def asset(name: str) -> str:
-    """The text of a file in assets/."""
+    """Return the text of a file in assets/."""
     return (resources.files("attn_course.figures") / "assets" / name).read_text("utf-8")
 
 
 def fill_template(name: str, **parts: str) -> str:
-    """The template assets/`name` with its $parts; the caller escapes what is not markup."""
+    """Return the template assets/`name` with its $parts; the caller escapes what is not markup."""
     return Template(asset(name)).substitute(parts)
 
 
+def style_sheet() -> str:
+    """Return assets/figure.css, with the colours of the palette as --c0, --c1 and so on."""
+    return fill_template("figure.css", light=_variables(PALETTE), dark=_variables(DARK_PALETTE))
+
+
+def _variables(palette):
+    return " ".join(f"--c{k}: {code};" for k, code in enumerate(palette.values()))
+
+
 def picture_of(figure: Figure, alt: str = "") -> Picture:
-    """The figure as a PNG with its alt text, by default what `describe` says."""
+    """Return the figure as a PNG with its alt text, by default what `describe` says."""
     alt = alt or describe(figure)
     if sys.platform == "emscripten":  # in a browser the SVG is enough; matplotlib is 10 MB to load
         return Picture("", alt)
@@ -58,13 +68,13 @@ def picture_of(figure: Figure, alt: str = "") -> Picture:
 def frames_html(
     frames: list[str], controls: list[dict], template: str = "frames.html", **parts: str
 ) -> str:
-    """HTML whose script shows the frame that its controls choose; the first frame where there are none."""
+    """Return HTML whose script shows the frame that its controls choose, or the first without controls."""
     text = json.dumps(frames, ensure_ascii=False)
     packed = zlib.compress(text.encode(), 9)
     return fill_template(
         template,
         **parts,
-        style=asset("figure.css"),
+        style=style_sheet(),
         sliders=escape(json.dumps(controls)),
         frames=base64.b64encode(packed).decode(),
         shared=asset("shared.js"),
@@ -73,7 +83,7 @@ def frames_html(
 
 
 def bundle(picture: Picture) -> tuple[dict, dict]:
-    """(data, metadata) of a picture. JupyterLab and its export read an alt text only from HTML."""
+    """Return (data, metadata) of a picture. JupyterLab and its export read an alt text only from HTML."""
     if not picture.png:
         return {"text/html": "", "text/plain": picture.alt}, {}
     data = {"image/png": picture.png, "text/plain": picture.alt}
@@ -84,7 +94,7 @@ def bundle(picture: Picture) -> tuple[dict, dict]:
 
 
 def figure_bundle(figure: Figure) -> tuple[dict, dict]:
-    """(data, metadata) of a figure: PNG, and where scripts run SVG in the colours of the page."""
+    """Return (data, metadata) of a figure: PNG, and where scripts run SVG in the colours of the page."""
     picture = picture_of(figure)
     data, metadata = bundle(picture)
     if "text/html" in data:
@@ -104,23 +114,23 @@ def show(data: dict, metadata: dict | None = None) -> None:
 
 
 def show_interactive(picture: Picture, page: str, text: str) -> None:
-    """The still picture, and after it HTML that takes its place wherever scripts run."""
+    """Show the still picture, and after it HTML that takes its place wherever scripts run."""
     show(*bundle(picture))
     show({"text/html": page, "text/plain": text})
 
 
 def in_kernel() -> bool:
-    """Whether what is shown can be stored in a notebook."""
+    """Return True if a kernel runs this, whose outputs a notebook can store."""
     return _shell() is not None
 
 
 def _shell():
-    """IPython's running shell, or None in a plain Python."""
+    """Return IPython's running shell, or None in a plain Python."""
     return sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
 
 
 def register() -> None:
-    """In a kernel: show the figures of a cell when it has run."""
+    """In a kernel, show the figures of each cell when it has run."""
     shell = _shell()
     if shell is not None:
         shell.events.register("post_execute", show_open_figures)

@@ -19,7 +19,7 @@ _PLACES = np.array(
 
 
 def draw_legend(frame: Frame, number: int, places: Places) -> Iterator[str]:
-    """The legend; it stays in its place of `places` unless fewer marks are covered in another."""
+    """Return the legend; it stays in its place of `places` unless another place covers fewer marks."""
     named = [mark for mark in frame.panel.marks if mark.label]
     if not named:
         return
@@ -38,7 +38,7 @@ def draw_legend(frame: Frame, number: int, places: Places) -> Iterator[str]:
 
 
 def _find_place(frame: Frame, number: int, places: Places, size: np.ndarray) -> np.ndarray:
-    """The top left corner of a legend of this size, (2,): where it covers the fewest points.
+    """Return the top left corner of a legend of this size, (2,): where it covers the fewest points.
 
     Of places that are equally good, the one in `places`, which is kept up to date, or else the first.
     """
@@ -57,7 +57,7 @@ def _find_place(frame: Frame, number: int, places: Places, size: np.ndarray) -> 
 
 
 def _obstacles(frame: Frame) -> np.ndarray:
-    """Points on everything that a legend should not cover, (n, 2) in pixels."""
+    """Return points on everything that a legend should not cover, (n, 2) in pixels."""
     obstacles = [np.empty((0, 2))]
     for mark in frame.panel.marks:
         match mark:
@@ -75,7 +75,7 @@ def _obstacles(frame: Frame) -> np.ndarray:
 
 
 def _sample(mark: marks.Mark, left: float, middle: float) -> str:
-    """A piece of the mark, large and strong enough to be seen."""
+    """Return a piece of the mark, large and strong enough to be seen."""
     match mark:
         case marks.Bars():
             return tag(

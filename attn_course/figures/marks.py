@@ -17,7 +17,7 @@ class Mark:
     label: str = ""
 
     def extent(self) -> Extent:
-        """What the axes have to include; nothing for marks that other marks carry."""
+        """Return what the axes have to include; nothing for marks that other marks carry."""
         return (), ()
 
 
@@ -67,7 +67,7 @@ class Bars(Mark):
 
     @property
     def tops(self) -> np.ndarray:
-        """Where the bars end, 0 where there is none."""
+        """Return where each bar ends, 0 if there is no bar."""
         return np.nan_to_num(self.height)
 
 
@@ -106,7 +106,7 @@ class Cells(Mark):
     scale: str
 
     def image(self) -> Image:
-        """The cells with their colours."""
+        """Return the cells with their colours."""
         rows, columns = self.values.shape
         shares = (self.values - self.low) / (self.high - self.low)
         colours = scale_colours(shares, self.scale)

@@ -39,7 +39,7 @@ class Panel:
             self.y.starts_at_zero = True
 
     def next_colour(self) -> str:
-        """The next of the colours that are used in turn."""
+        """Return the next of the colours that are used in turn."""
         colour = COLOURS[self._colours_used % len(COLOURS)]
         self._colours_used += 1
         return colour
@@ -47,7 +47,7 @@ class Panel:
     def limits(
         self, *, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None
     ) -> "Panel":
-        """Set the limits of one axis or both; returns the panel."""
+        """Set the limits of one axis or both, and return the panel."""
         if x is not None:
             self.x.ends = x
         if y is not None:
@@ -55,22 +55,22 @@ class Panel:
         return self
 
     def ticks(self, *, x: ArrayLike) -> "Panel":
-        """Set the places of the ticks of x; returns the panel."""
+        """Set the places of the ticks of x, and return the panel."""
         self.x.set_ticks(x)
         return self
 
     def equal(self) -> "Panel":
-        """Make a unit of x as long as a unit of y; returns the panel."""
+        """Make a unit of x as long as a unit of y, and return the panel."""
         self.is_equal = True
         return self
 
     def legend_outside(self) -> "Panel":
-        """Put the legend beside the panel, where it covers nothing; returns the panel."""
+        """Put the legend beside the panel, where it covers nothing, and return the panel."""
         self.legend_is_outside = True
         return self
 
     def _ipython_display_(self) -> None:
-        """Nothing: the figure is shown when its cell has run."""
+        """Show nothing: the figure is shown when its cell has run."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Figure:
     panels: list[Panel] = field(default_factory=list)
 
     def panel_size(self) -> tuple[float, float]:
-        """(width, height) that a panel may take with its labels, in pixels."""
+        """Return (width, height) that a panel may take with its labels, in pixels."""
         return self.width * DPI / self.columns, self.height * DPI
 
 
@@ -97,7 +97,7 @@ def panels(
     width: float | None = None,
     columns: int | None = None,
 ) -> list[Panel]:
-    """`count` panels side by side, in rows of `columns`; `height` is that of a row, both in inches."""
+    """Return `count` panels of a new figure, in rows of `columns`. height: of a row, in inches."""
     columns = columns or count
     width = width or 3.9 * columns
     figure = Figure(min(width, WIDEST), height, columns)
@@ -107,7 +107,7 @@ def panels(
 
 
 def panel_or_new(ax: Panel | None) -> Panel:
-    """`ax`, or the only panel of a new figure."""
+    """Return `ax`, or the only panel of a new figure."""
     if ax is not None:
         return ax
     width, height = SIZE
@@ -121,4 +121,4 @@ def same_scale(axes: list[Panel]) -> None:
         limits = np.array([axis.limits() for axis in each])
         for axis, (first, second) in zip(each, limits, strict=True):
             ends = (limits.min(), limits.max())
-            axis.ends = ends if first < second else ends[::-1]  # a reversed axis stays reversed
+            axis.ends = ends if first < second else ends[::-1]

@@ -38,7 +38,7 @@ class Box:
 
 
 def layout(figure: Figure) -> list[Box]:
-    """A box for each panel; the axes of panels in one row are equally high, in one column equally wide."""
+    """Return a box for each panel; axes in one row are equally high, in one column equally wide."""
     width, height = figure.panel_size()
     columns = figure.columns
     boxes = [_box(panel, width, height) for panel in figure.panels]
@@ -58,7 +58,7 @@ def layout(figure: Figure) -> list[Box]:
 
 
 def label_depth(axis: Axis) -> float:
-    """How far the labels of the ticks of x reach below their ticks."""
+    """Return how far the labels of the ticks of x reach below their ticks."""
     _, labels = axis.ticks()
     if axis.is_slanted:
         return max((0.6 * text_width(label, SMALL_SIZE) for label in labels), default=0) + 10
@@ -67,20 +67,20 @@ def label_depth(axis: Axis) -> float:
 
 
 def label_width(axis: Axis) -> float:
-    """The width of the widest label of the ticks of y."""
+    """Return the width of the widest label of the ticks of y."""
     _, labels = axis.ticks()
     return max((text_width(label, SMALL_SIZE) for label in labels), default=0)
 
 
 def legend_size(panel: Panel) -> tuple[float, float]:
-    """(width, height) of the legend of a panel."""
+    """Return (width, height) of the legend of a panel."""
     labels = [mark.label for mark in panel.marks if mark.label]
     widest = max((text_width(label, SMALL_SIZE) for label in labels), default=0)
     return LEGEND_INDENT + widest + 6, LEGEND_ROW * len(labels)
 
 
 def _box(panel: Panel, width: float, height: float) -> Box:
-    """The box of a panel by itself."""
+    """Return the box of a panel by itself."""
     left = label_width(panel.y) + TICK + 5
     if panel.y.label:
         left += LABEL_SPACE
@@ -135,16 +135,16 @@ class Frame:
         self.middle = (box.top + box.bottom) / 2
 
     def x(self, values: ArrayLike) -> np.ndarray:
-        """Pixels from the left; a number or (n,)."""
+        """Return pixels from the left; a number or (n,)."""
         return self.left + self.width * self.panel.x.shares(values)
 
     def y(self, values: ArrayLike) -> np.ndarray:
-        """Pixels from the top; a number or (n,)."""
+        """Return pixels from the top; a number or (n,)."""
         return self.bottom - self.height * self.panel.y.shares(values)
 
 
 def draw_axes(frame: Frame) -> Iterator[str]:
-    """Grid, ticks with their labels, names of the axes, title, colour bar."""
+    """Return the grid, ticks with labels, names of the axes, title and colour bar as SVG."""
     yield _lines(frame)
     yield from _x_labels(frame)
     yield from _y_labels(frame)
@@ -154,7 +154,7 @@ def draw_axes(frame: Frame) -> Iterator[str]:
 
 
 def _lines(frame: Frame) -> str:
-    """Grid, ticks and the two axes, as two paths."""
+    """Return grid, ticks and the two axes, as two paths."""
     grid = ""
     corner = (frame.left, frame.bottom)
     axes = polyline([(frame.left, frame.top), corner, (frame.right, frame.bottom)])
@@ -171,7 +171,7 @@ def _lines(frame: Frame) -> str:
 
 
 def _x_labels(frame: Frame) -> Iterator[str]:
-    """The labels of the ticks of x, and the name of x below these."""
+    """Return the labels of the ticks of x, and the name of x below these."""
     axis = frame.panel.x
     places, labels = axis.ticks()
     below = frame.bottom + TICK
@@ -197,7 +197,7 @@ def _x_labels(frame: Frame) -> Iterator[str]:
 
 
 def _y_labels(frame: Frame) -> Iterator[str]:
-    """The labels of the ticks of y, and the name of y beside the widest of them."""
+    """Return the labels of the ticks of y, and the name of y beside the widest of them."""
     axis = frame.panel.y
     places, labels = axis.ticks()
     for y, label in zip(frame.y(places), labels, strict=True):
@@ -209,7 +209,7 @@ def _y_labels(frame: Frame) -> Iterator[str]:
 
 
 def _colour_bar(frame: Frame, cells: Cells) -> Iterator[str]:
-    """The scale of the cells, right of the panel."""
+    """Return the scale of the cells, right of the panel."""
     left = frame.right + BAR_GAP
     right = left + BAR_WIDTH
     shares = np.linspace(1, 0, _SCALE_STEPS)
@@ -226,5 +226,5 @@ def _colour_bar(frame: Frame, cells: Cells) -> Iterator[str]:
 
 
 def _upright(text: str, x: float, y: float) -> str:
-    """The name of an axis, read from below."""
+    """Return the name of an axis, read from below."""
     return text_tag(text, x, y, LABEL_SIZE, horizontal="center", angle=90)

@@ -64,7 +64,7 @@ def query_plane(
     page = display.fill_template(
         "plane.html",
         setting=escape(json.dumps(setting, ensure_ascii=False)),
-        style=display.asset("figure.css"),
+        style=display.style_sheet(),
         shared=display.asset("shared.js"),
         script=display.asset("plane.js"),
     )
@@ -72,7 +72,7 @@ def query_plane(
 
 
 def query_weights(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
-    """The weights of every query. keys: (n, 2), queries: (..., 2) -> (..., n)."""
+    """Return the weights of every query. keys: (n, 2), queries: (..., 2) -> (..., n)."""
     keys = np.asarray(keys, float)
     queries = np.asarray(queries, float)
     scores = queries @ keys.T
@@ -82,7 +82,7 @@ def query_weights(keys: ArrayLike, queries: ArrayLike) -> np.ndarray:
 
 
 def tie_directions(keys: ArrayLike) -> np.ndarray:
-    """Unit vectors, (m, 2), along which the two best keys tie: the borders of the map."""
+    """Return unit vectors, (m, 2), along which the two best keys tie: the borders of the map."""
     keys = np.asarray(keys, float)
     directions = []
     for first, second in combinations(keys, 2):
@@ -101,7 +101,7 @@ def tie_directions(keys: ArrayLike) -> np.ndarray:
 
 
 def _keys(keys):
-    """The keys as an array (n, 2), or a sentence on what is wrong with them."""
+    """Return the keys as an array (n, 2), or raise an error that says what is wrong with them."""
     keys = np.asarray(keys, float)
     in_plane = keys.ndim == 2 and keys.shape[1] == 2
     if not in_plane or not 1 <= len(keys) <= INK:
@@ -110,7 +110,7 @@ def _keys(keys):
 
 
 def _values(values, count):
-    """The values as an array (n,), or a sentence on what is wrong with them."""
+    """Return the values as an array (n,), or raise an error that says what is wrong with them."""
     values = np.asarray(values, float)
     if values.shape not in ((count,), (count, 1)):
         raise ValueError(f"values must be ({count},), not {values.shape}")
@@ -118,12 +118,12 @@ def _values(values, count):
 
 
 def _plain(numbers):
-    """Numbers as lists, short enough for a page."""
+    """Return numbers as lists, rounded to be short on a page."""
     return np.asarray(numbers, float).round(6).tolist()
 
 
 def _still(setting, keys, queries):
-    """The plane at its start, as a picture. keys: (n, 2), noise included; queries: (H, 2)."""
+    """Return the plane at its start, as a picture. keys: (n, 2), noise included; queries: (H, 2)."""
     weights = query_weights(keys, queries)  # (H, n)
     values = setting["values"]
     left, right = panels(2)
@@ -147,7 +147,7 @@ def _still(setting, keys, queries):
 
 
 def _draw_weights(ax, names, weights):
-    """A bar for each key, or a group for each head. weights: (H, n)."""
+    """Draw a bar for each key, or a group for each head. weights: (H, n)."""
     if len(weights) == 1:
         charts.bars(weights[0], names, title="weights", ax=ax)
         return
@@ -158,7 +158,7 @@ def _draw_weights(ax, names, weights):
 
 
 def _draw_map(ax: Panel, setting: dict, keys: np.ndarray, queries: np.ndarray) -> None:
-    """The coloured plane with its borders and arrows."""
+    """Draw the coloured plane with its borders and arrows."""
     limit = setting["limit"]
     places = np.linspace(-limit, limit, _CELLS)
     x, y = np.meshgrid(places, places[::-1])
@@ -180,13 +180,13 @@ def _draw_map(ax: Panel, setting: dict, keys: np.ndarray, queries: np.ndarray) -
 
 
 def _add_outline(ax: Panel, points: np.ndarray, dash: str) -> None:
-    """A thin line through points, (n, 2)."""
+    """Draw a thin line through points, (n, 2)."""
     x, y = points.T
     ax.add(Line(x, y, TEXT, 0.8, dash))
 
 
 def _draw_arrows(ax, names, keys, queries, limit):
-    """Every key, (n, 2), and query, (H, 2), as an arrow from the origin, its name beside its tip."""
+    """Draw every key, (n, 2), and query, (H, 2), as an arrow from the origin, its name beside its tip."""
     count = len(queries)
     named = [f"query {head}" for head in range(1, count + 1)]
     if count == 1:
@@ -201,7 +201,7 @@ def _draw_arrows(ax, names, keys, queries, limit):
 
 
 def _hull(points):
-    """The corners of the convex hull in order, (m, 2)."""
+    """Return the corners of the convex hull in order, (m, 2)."""
     corners: list[np.ndarray] = []
     ordered = sorted(points, key=tuple)
     for way in (ordered, ordered[::-1]):  # the lower corners, then the upper ones
@@ -215,5 +215,5 @@ def _hull(points):
 
 
 def _turns_left(a, b, c):
-    """Whether the way from a over b to c does."""
+    """Return True if the way from a over b to c turns left."""
     return np.linalg.det([b - a, c - a]) > 0

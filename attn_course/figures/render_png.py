@@ -30,7 +30,7 @@ _LEGEND_DOT = 40  # square points: large enough to see its colour
 
 
 def render_png(figure: Figure) -> str:
-    """The figure as a PNG in base64."""
+    """Return the figure as a PNG in base64."""
     rows = -(-len(figure.panels) // figure.columns)
     with rc_context({"font.size": LABEL_SIZE, "font.family": ["DejaVu Sans"]}):
         canvas = Canvas((figure.width, rows * figure.height), DPI, layout="constrained")
@@ -42,7 +42,7 @@ def render_png(figure: Figure) -> str:
 
 
 def _draw_panel(ax: Axes, panel: Panel) -> None:
-    """One panel with its axes, marks, legend and colour bar."""
+    """Draw one panel with its axes, marks, legend and colour bar."""
     for mark in panel.marks:
         _draw(mark, ax)
     ax.set_axisbelow(True)
@@ -63,7 +63,7 @@ def _draw_panel(ax: Axes, panel: Panel) -> None:
 
 
 def _draw_axis(ax: Axes, direction: str, axis: Axis) -> None:
-    """Limits, ticks, grid and name of an axis."""
+    """Draw limits, ticks, grid and name of an axis."""
     places, labels = axis.ticks()
     slant = {"rotation": 45, "ha": "right"} if axis.is_slanted else {}
     scale = "log" if axis.is_log else "linear"
@@ -78,7 +78,7 @@ def _draw_axis(ax: Axes, direction: str, axis: Axis) -> None:
 
 
 def _draw_colour_bar(ax: Axes, cells: marks.Cells, label: str, most_ticks: int) -> None:
-    """The scale of the cells, beside the panel."""
+    """Draw the scale of the cells beside the panel."""
     colours = ListedColormap(scale_colours(np.linspace(0, 1, 256), cells.scale))
     scale = ScalarMappable(Normalize(cells.low, cells.high), colours)
     bar = ax.figure.colorbar(scale, ax=ax, label=label, fraction=0.046)

@@ -26,7 +26,7 @@ _HEAD = 11.0  # pixels, the length of an arrow's head
 
 
 def render_svg(figure: Figure, boxes: list[Box], alt: str, legends: Places | None = None) -> str:
-    """The figure as HTML: a row of drawings that wrap where the page is narrow.
+    """Return the figure as HTML: a row of drawings that wrap where the page is narrow.
 
     boxes: from `layout`. legends: where each panel's legend was last, kept up to date for the next frame.
     """
@@ -45,7 +45,7 @@ def render_svg(figure: Figure, boxes: list[Box], alt: str, legends: Places | Non
 
 
 def _draw_panel(panel: Panel, box: Box, number: int, legends: Places) -> str:
-    """Everything of one panel: axes, shapes, text on top of them, legend."""
+    """Return one panel as SVG: axes, shapes, text on top of them, legend."""
     frame = Frame(panel, box)
     shapes = ""
     texts = ""
@@ -182,7 +182,7 @@ def _(mark: marks.Text, frame: Frame) -> str:
 
 
 def _path(x: np.ndarray, y: np.ndarray) -> str:
-    """A path through points, (n,) each; what is not a number leaves a gap."""
+    """Return a path through points, (n,) each; what is not a number leaves a gap."""
     points = np.stack([x, y], axis=1).clip(-_FAR, _FAR)  # (n, 2)
     is_known = np.isfinite(points).all(1)
     if is_known.all():
@@ -196,7 +196,7 @@ def _path(x: np.ndarray, y: np.ndarray) -> str:
 
 
 def _stroke(path: str, mark: marks.Line | marks.Rule) -> str:
-    """A path in the colour, width and dashes of its mark."""
+    """Return a path in the colour, width and dashes of its mark."""
     return tag(
         "path",
         d=path,
@@ -208,12 +208,12 @@ def _stroke(path: str, mark: marks.Line | marks.Rule) -> str:
 
 
 def _area(path: str, colour: str, opacity: float) -> str:
-    """A filled path."""
+    """Return a filled path."""
     return tag("path", d=path, fill=css_colour(colour), opacity=_opacity(opacity))
 
 
 def _dots(x: np.ndarray, y: np.ndarray, diameter: float, colour: str, opacity: float = 1) -> str:
-    """Dots as strokes without length, the shortest way to write many."""
+    """Return dots as strokes without length, the shortest way to write many."""
     points = np.stack([x, y], axis=1)
     points = points[np.isfinite(points).all(1)]
     numbers = tuple(points.ravel().tolist())

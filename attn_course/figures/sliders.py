@@ -44,7 +44,7 @@ class Slider:
             self.step = _round_step(self.high - self.low)
 
     def choices(self, most: int) -> list[float]:
-        """At most `most` values over the whole range, the start among them."""
+        """Return at most `most` values over the whole range, the start among them."""
         steps = round((self.high - self.low) / self.step)
         count = min(most, steps + 1)
         numbers = np.linspace(0, steps, count).round()
@@ -58,7 +58,7 @@ class Slider:
 
 
 def _round_step(span):
-    """About a hundredth of the span, but 1, 2 or 5 times a power of ten: values that can be read."""
+    """Return a step of about a hundredth of the span: 1, 2 or 5 times a power of ten."""
     hundredth = span / 100
     power = 10.0 ** np.floor(np.log10(hundredth))
     round_numbers = power * np.array([1, 2, 5, 10])
@@ -85,7 +85,7 @@ class SliderFigure:
         self.picture = display.picture_of(first)
 
     def _figure(self, values: dict[str, float]) -> Figure:
-        """What `draw` makes of these values."""
+        """Return the figure that `draw` makes of these values."""
         before = len(open_figures)
         try:
             self.draw(**values)
@@ -97,22 +97,22 @@ class SliderFigure:
         return made[0]
 
     def frame(self, values: dict[str, float]) -> str:
-        """The figure at these values as SVG."""
+        """Return the figure at these values as SVG."""
         figure = self._figure(values)
         if len(figure.panels) != len(self.boxes):
             raise ValueError("the function must draw the same number of panels for all values")
         return render_svg(figure, self.boxes, describe(figure), self.legends)
 
     def page(self) -> str:
-        """HTML whose sliders work without a kernel: every frame of a grid of values, packed."""
+        """Return HTML whose sliders work without a kernel: every frame of a grid of values, packed."""
         return self._packed("frames.html", _FRAMES)
 
     def fallback(self, widget: str) -> str:
-        """A smaller page for a notebook: seen wherever nothing of the class `widget` is on the page."""
+        """Return a smaller page for a notebook, seen where nothing of the class `widget` is on the page."""
         return self._packed("fallback_frames.html", _FALLBACK_FRAMES, widget=widget)
 
     def _packed(self, template, limits, **parts):
-        """The template with the frames of a grid of values, and the script that shows them."""
+        """Return the template with the frames of a grid of values, and the script that shows them."""
         most = limits.get(len(self.sliders), max(limits.values()))
         each = int(most ** (1 / len(self.sliders)) + 1e-9)
         choices = [slider.choices(each) for slider in self.sliders]
@@ -133,13 +133,13 @@ class SliderFigure:
         return display.frames_html(frames, controls, template, **parts)
 
     def description(self) -> str:
-        """What the sliders are, for those who see no page."""
+        """Return the names and ranges of the sliders as text, for readers who see no page."""
         settings = [f"{slider.label} = {slider.start:g}" for slider in self.sliders]
         return f"sliders: {', '.join(settings)}"
 
 
 def explore(draw: Drawing, **sliders: Ends) -> None:
-    """Show `draw(**values)` with a slider for each value; the picture alone where none can run.
+    """Show `draw(**values)` with a slider for each value, or the picture alone where no slider can run.
 
     sliders: name=(low, high, start) or (low, high, start, step); whole numbers give whole steps. True or
     False gives a switch, whose value is 1 or 0.
@@ -163,14 +163,14 @@ def explore(draw: Drawing, **sliders: Ends) -> None:
 
 
 def _widget(figure):
-    """The sliders and their frame; None where ipywidgets is not installed."""
+    """Return the sliders and their frame; None where ipywidgets is not installed."""
     try:
         import ipywidgets
     except ImportError:
         return None
 
     controls = [_control(ipywidgets, slider) for slider in figure.sliders]
-    style = ipywidgets.HTML(f"<style>{display.asset('figure.css')}</style>")
+    style = ipywidgets.HTML(f"<style>{display.style_sheet()}</style>")
     style.layout.display = "none"
     out = ipywidgets.HTML(figure.frame(figure.start))
     out.add_class("attn-figure")
@@ -191,7 +191,7 @@ def _widget(figure):
 
 
 def _control(ipywidgets, slider):
-    """The widget of a slider, wide enough for its values, or of a switch."""
+    """Return the widget of a slider, wide enough for its values, or of a switch."""
     if slider.is_switch:
         apart = ipywidgets.Layout(width="auto", margin="2px 20px 2px 2px")
         on = bool(slider.start)

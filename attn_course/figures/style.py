@@ -5,8 +5,9 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-# Safe for the colour-blind (Okabe and Ito), used in this order; the last is for marks and queries. Tests
-# compare assets/figure.css, stored pictures and colours that a notebook's text names with this palette.
+# Safe for the colour-blind (Okabe and Ito), used in this order; the last is for marks and queries.
+# Style sheets are made of this palette. Tests compare verdicts, stored pictures and the colours that a
+# notebook's text names with it.
 PALETTE = {
     "blue": "#0072b2",
     "orange": "#d55e00",
@@ -15,6 +16,15 @@ PALETTE = {
     "yellow": "#e69f00",
     "light blue": "#56b4e9",
     "grey": "#4d4d4d",
+}
+DARK_PALETTE = {  # the same colours, light enough for a dark page
+    "blue": "#4aa8e8",
+    "orange": "#ff8a3d",
+    "green": "#2fc79a",
+    "pink": "#e59cc6",
+    "yellow": "#f5bb3c",
+    "light blue": "#a5dcff",
+    "grey": "#c8c8c8",
 }
 COLOURS = tuple(PALETTE.values())
 INK = len(COLOURS) - 1
@@ -40,7 +50,7 @@ _SCALES = {
 
 
 def rgb(codes: Iterable[str]) -> np.ndarray:
-    """Colours "#rrggbb" or "rrggbb" -> (n, 3), from 0 to 1."""
+    """Return colours "#rrggbb" or "rrggbb" as (n, 3), from 0 to 1."""
     numbers = [list(bytes.fromhex(code.removeprefix("#"))) for code in codes]
     return np.array(numbers) / 255
 
@@ -49,7 +59,7 @@ _STOPS = {name: rgb(codes.split()) for name, codes in _SCALES.items()}
 
 
 def scale_colours(shares: ArrayLike, scale: str) -> np.ndarray:
-    """Colours (..., 3), from 0 to 1, of places on a scale. shares: (...), 0 and 1 are its ends."""
+    """Return colours (..., 3), from 0 to 1, of places on a scale. shares: (...), 0 and 1 are its ends."""
     stops = _STOPS[scale]
     places = np.clip(np.asarray(shares, float), 0, 1) * (len(stops) - 1)
     numbers = range(len(stops))

@@ -18,7 +18,7 @@ _LETTER = 0.62  # width of a letter, as a share of the size
 
 
 def tag(name: str, content: str = "", **attributes: Any) -> str:
-    """An element. Attributes that are None are left out; `stroke_width` is written stroke-width."""
+    """Return an element. Attributes that are None are left out; `stroke_width` is written stroke-width."""
     written = [name]
     for key, value in attributes.items():
         if value is None:
@@ -35,12 +35,12 @@ def tag(name: str, content: str = "", **attributes: Any) -> str:
 
 
 def polyline(points: Iterable[Sequence[float] | np.ndarray]) -> str:
-    """The path through points (x, y)."""
+    """Return the path through points (x, y)."""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def curve(points: np.ndarray) -> str:
-    """The path through many points, (n, 2), to a tenth of a pixel; steps are shorter than places."""
+    """Return the path through many points, (n, 2), to a tenth of a pixel; steps are shorter than places."""
     tenths = np.rint(10 * points)
     steps = np.diff(tenths, axis=0, prepend=0) / 10
     numbers = tuple(steps.ravel().tolist())
@@ -59,7 +59,7 @@ def text_tag(
     angle: float = 0,
     halo: bool = False,
 ) -> str:
-    """One line of text of a size in points, turned to the left by `angle` degrees around its place."""
+    """Return one line of text of a size in points, turned to the left by `angle` degrees around its place."""
     if not text:
         return ""
     size = points * PIXELS
@@ -77,21 +77,21 @@ def text_tag(
 
 
 def text_width(text: str, points: float) -> float:
-    """About how many pixels a text takes."""
+    """Return about how many pixels a text takes."""
     lines = str(text).split("\n")
     longest = max(len(line) for line in lines)
     return _LETTER * points * PIXELS * longest
 
 
 def css_colour(colour: str) -> str:
-    """A colour for a style sheet: ours by number, so that a dark page can use brighter ones."""
+    """Return a colour for CSS; one of the palette as a variable, which is brighter on a dark page."""
     if colour in COLOURS:
         return f"var(--c{COLOURS.index(colour)})"
     return "currentColor" if colour == TEXT else colour
 
 
 def image_tag(colours: np.ndarray, left: float, top: float, width: float, height: float) -> str:
-    """Coloured cells as an image. colours: (rows, columns, 3), from 0 to 1; the rest in pixels."""
+    """Return coloured cells as an image. colours: (rows, columns, 3), from 0 to 1; the rest in pixels."""
     png = base64.b64encode(encode_png(colours)).decode()
     return tag(
         "image",
@@ -106,7 +106,7 @@ def image_tag(colours: np.ndarray, left: float, top: float, width: float, height
 
 
 def encode_png(colours: np.ndarray) -> bytes:
-    """colours: (rows, columns, 3), from 0 to 1 -> an image file."""
+    """Return an image file. colours: (rows, columns, 3), from 0 to 1."""
     pixels = np.round(255 * np.nan_to_num(colours, nan=1.0)).astype(np.uint8)
     rows, columns, _ = pixels.shape
     header = struct.pack(">IIBBBBB", columns, rows, 8, 2, 0, 0, 0)  # 8 bits a channel, RGB
@@ -120,5 +120,5 @@ def encode_png(colours: np.ndarray) -> bytes:
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
-    """A chunk of a PNG: length, kind, data, checksum."""
+    """Return a chunk of a PNG: length, kind, data, checksum."""
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
