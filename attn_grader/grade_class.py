@@ -31,6 +31,8 @@ from attn_grader.workers import Worker, grade_file, grade_many, grade_on_dask
 ROOT = Path(__file__).resolve().parents[1]
 MOST_MISTAKES = 5  # that are printed
 PACKAGES = ("jinja2", "latex2mathml", "markdown_it", "mdit_py_plugins", "tqdm")  # for the pages
+# Options that mean nothing where one file is graded, of which only the verdicts are printed.
+OF_A_CLASS = ("out", "notebooks", "written", "roster", "export", "final", "anonymous", "regrade")
 SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{rate_noinv_fmt}, {remaining} left]"
 
 
@@ -134,8 +136,11 @@ def grade_class(options: Options, out: Path) -> int:
 
 def grade_single_file(options: Options) -> int:
     """Print the verdicts on one file, which is graded as those of a class are; return the exit status."""
-    _require_sandbox(options)
+    for name in OF_A_CLASS:
+        if getattr(options, name):
+            raise UserError(f"--{name} goes with a folder of submissions, not with one file.")
     file = single_file(options.submissions)
+    _require_sandbox(options)
     settings = _settings(options, [file])
     _require_torch(settings.notebooks)
     worker = Worker(settings)

@@ -14,6 +14,7 @@ from attn_course import register
 from attn_course.errors import UserError
 from attn_grader.notebook import UnreadableFile, own_texts, parse_submission, read_bytes
 
+NOTEBOOKS = (".ipynb", ".py")
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 # What may be a notebook that was printed or exported.
 PRINTED = (
@@ -132,18 +133,20 @@ def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], lis
 
 
 def single_file(path: Path) -> File:
-    """Return a file that a person names, once it is known to be one that can be read."""
+    """Return a file that a person names, once it is sure that it can be read."""
     if not os.path.lexists(path):
         raise UserError(f"there is no file {path}.")
-    name = notebook_of(PurePath(path.name)) or _by_cells(path)
-    if not name:
-        raise UserError(f"{path.name} is not a notebook of the course, such as 01_copying.ipynb.")
-    file = File("", name, path, printable(path.name))
+    if path.suffix.lower() not in NOTEBOOKS:
+        raise UserError(f"{path.name} is no notebook: its name ends neither in .ipynb nor in .py.")
     try:
-        parse_submission(file.read(), path.name)
+        data = read_bytes(path)
+        parse_submission(data, path.name)
     except UnreadableFile as error:
         raise UserError(f"{path}: {error}") from None
-    return file
+    name = notebook_of(PurePath(path.name)) or notebook_by_cells(data, path.name)
+    if not name:
+        raise UserError(f"{path.name} is not a notebook of the course, such as 01_copying.ipynb.")
+    return File("", name, path, printable(path.name))
 
 
 def printable(name: str | PurePath) -> str:
@@ -252,7 +255,7 @@ def _walk(folder, problems):
 
 def notebook_of(path: PurePath) -> str:
     """Return the notebook that a path names in its file or, as nbgrader does, in a folder."""
-    return _named(path) if path.suffix.lower() in (".ipynb", ".py") else ""
+    return _named(path) if path.suffix.lower() in NOTEBOOKS else ""
 
 
 def _named(path):
