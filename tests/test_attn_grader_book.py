@@ -118,6 +118,14 @@ def test_an_empty_answer_that_awaits_a_person_has_a_card_with_the_reason(tmp_pat
     assert text.count("a twin was handed in too.") == 2 and "identical answers" not in text
 
 
+@pytest.mark.parametrize(
+    ("number", "title"), [(5, "A, B, C, D, E"), (6, "A, B, C, D, E and 1 other")]
+)
+def test_a_card_names_the_first_who_gave_an_answer_and_counts_the_others(tmp_path, number, title):
+    book = made([handed(student, PROPER) for student in "ABCDEFGH"[:number]])
+    assert f"<h3> {title}</h3>" in page_of(book, tmp_path)
+
+
 def test_the_export_holds_no_sheet_longer_than_its_row(tmp_path, monkeypatch):
     """A sheet has the pictures of its notebook, several megabytes."""
     import gc
