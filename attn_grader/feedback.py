@@ -40,6 +40,8 @@ def pack_feedback(out: Path, lms: str, notebooks: Collection[str] = ()) -> int:
         if num_owners[path] > 1:  # of a group, each member has a page
             path = str(PurePosixPath(path).with_stem(f"feedback-{file_name(student)}"))
         pages[path] = page
+    if not pages:
+        raise UserError(f"{out} holds no page of a student; name the folder that attn grade wrote.")
     target = out / f"feedback-{lms}.zip"
     write_entries(target, ((path, _self_contained(page)) for path, page in pages.items()))
     for student in without:

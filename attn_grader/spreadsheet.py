@@ -75,7 +75,7 @@ def read_rows(
             yield f"{path.name}, line 1", _row(names, first)
         elif not set(names).issuperset(needed):
             raise UserError(
-                f"{path.name} needs the columns {', '.join(needed)}; "
+                f"{path.name} needs the column{'' if len(needed) == 1 else 's'} {', '.join(needed)}; "
                 f"its first line has {', '.join(filter(None, names)) or 'none'}."
             )
         for cells in reader:

@@ -445,7 +445,7 @@ def test_work_that_the_lms_calls_late_is_late_without_a_due_date_in_the_roster(t
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        (("name", "Ann"), "roster.csv needs the columns student; its first line has name."),
+        (("name", "Ann"), "roster.csv needs the column student; its first line has name."),
         (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
         (("student,due", "Ann,0001-01-01"), "line 2: due is '0001-01-01', a date out of range"),
         (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),

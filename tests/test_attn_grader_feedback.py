@@ -178,6 +178,10 @@ def test_a_student_without_a_page_is_named(graded, capsys):
 def test_feedback_without_a_download_or_for_another_lms_is_one_sentence(graded, capsys):
     assert cli.main(["feedback", str(graded), "--for", "canvas"]) == 2
     assert "sort the download with attn collect" in capsys.readouterr().err
+    rows = [row("cid", "01_copying.ipynb", "cid_1_90_01.ipynb")]  # as in the folder of attn collect
+    assert feedback(graded, rows) == 2
+    assert "name the folder that attn grade wrote." in capsys.readouterr().err
+    assert not list(graded.glob("*.zip"))
     rows = [row("ann", "01_copying.ipynb", "Ann_5_assignsubmission_file/01_copying.ipynb")]
     assert feedback(graded, rows) == 2
     assert "is named as Canvas names files." in capsys.readouterr().err
