@@ -35,6 +35,7 @@ MOST_HOLDERS = 4  # what more students have written is how one writes it
 LEAST_SHARE = 0.8
 FEWEST_TOKENS = 40  # of a solution; many students write a shorter one alike
 REGION = re.compile(rf"^ *{BEGIN}\n(.*?)^ *{END}$", re.M | re.S)
+PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 PUBLISHED = "the code is that of the published solution, but for names. It costs no points."
 UNREAD = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING, tokenize.ENDMARKER)
 
@@ -170,8 +171,8 @@ def same_answers(answers: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def plain_words(text: str) -> str:
-    """Return a text without capitals, marks and layout."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    """Return a text without capitals, marks, layout and pictures."""
+    return " ".join(re.findall(r"\w+", PICTURE.sub("", text).casefold()))
 
 
 def is_published(answer: str, solution: str) -> bool:

@@ -324,6 +324,15 @@ def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not(tmp_
     assert text.count("the same words as") == 3
 
 
+def test_answers_that_are_pictures_do_not_have_the_same_words(tmp_path):
+    pictures = "\n\n".join(
+        f"![page {k} of my derivation](attachment:page{k}.png)" for k in range(3)
+    )
+    texts = {"Ann": f"My derivation.\n\n{pictures}", "Bob": f"My derivation:\n\n{pictures}"}
+    book = made([handed(student, PROPER) for student in texts], record_of=answering("", texts))
+    assert "the same words" not in page_of(book, tmp_path)
+
+
 def test_a_rubric_in_parts_becomes_items_to_click():
     rubric = (
         "**Rubric (2 points).** ⅓ the *score* leads ·\n½ hence $\\alpha_j$ ·\n"

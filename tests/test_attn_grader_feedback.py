@@ -149,9 +149,9 @@ def test_who_handed_in_no_notebook_is_named_where_the_archive_is_for_one_assignm
 def test_the_archive_is_written_page_by_page_and_never_held_in_memory(graded, monkeypatch):
     read = []
     written = []
-    packed = feedbacks._self_contained
+    packed = feedbacks.self_contained
     monkeypatch.setattr(
-        feedbacks, "_self_contained", lambda page: read.append(len(written)) or packed(page)
+        feedbacks, "self_contained", lambda page: read.append(len(written)) or packed(page)
     )
     write = zipfile.ZipFile.writestr
     monkeypatch.setattr(
