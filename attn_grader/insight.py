@@ -100,30 +100,18 @@ def mistakes_csv(mistakes: Sequence[Mistake], num_students: int, *, names: bool)
     return csv_text(rows, columns)
 
 
-@dataclass(frozen=True)
-class Bin:
-    """A bar of the histogram: students whose points lie in this range of percent."""
+def histogram(sheets: Iterable[Sheet]) -> list[int]:
+    """Return how many students have which share of the points, in NUM_BINS equal ranges.
 
-    low: int
-    high: int
-    count: int
-    height: float  # percentage of the highest bar
-
-
-def histogram(sheets: Iterable[Sheet]) -> list[Bin]:
-    """Return how many students have which share of the points; who has none that are known is left out."""
+    Students without a known point are left out.
+    """
     counts = [0] * NUM_BINS
     for sheet in sheets:
         points = sheet.total()
         most = sheet.out_of()
         if points is not None and most:
             counts[min(int(NUM_BINS * points / most), NUM_BINS - 1)] += 1
-    width = 100 // NUM_BINS
-    highest = max(*counts, 1)
-    return [
-        Bin(width * number, width * (number + 1), count, 100 * count / highest)
-        for number, count in enumerate(counts)
-    ]
+    return counts
 
 
 def not_begun(sheets: Iterable[Sheet]) -> list[str]:
