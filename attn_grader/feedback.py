@@ -40,8 +40,10 @@ def pack_feedback(out: Path, lms: str, notebooks: Collection[str] = ()) -> int:
         if num_owners[path] > 1:  # of a group, each member has a page
             path = str(PurePosixPath(path).with_stem(f"feedback-{file_name(student)}"))
         pages[path] = page
+    if not pages:
+        raise UserError(f"{out} holds no page of a student; name the folder that attn grade wrote.")
     target = out / f"feedback-{lms}.zip"
-    write_entries(target, ((path, _self_contained(page)) for path, page in pages.items()))
+    write_entries(target, ((path, self_contained(page)) for path, page in pages.items()))
     for student in without:
         print(
             f"no page for {student}: attn grade has written none, or no file of theirs is one of this "
@@ -76,7 +78,7 @@ def _is_other(row: Collected) -> tuple[bool, str]:
     return not notebook_of(PurePosixPath(row.file)), row.file
 
 
-def _self_contained(page: Path) -> bytes:
+def self_contained(page: Path) -> bytes:
     """Return a page with its pictures inside."""
 
     def inside(match: re.Match[str]) -> str:

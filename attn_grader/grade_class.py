@@ -126,6 +126,8 @@ def grade_class(options: Options, out: Path) -> int:
             )
     graded = f"{counted(good, 'notebook')} of {counted(len(students), 'student')}"
     awaiting = agree(counted(written.num_waiting, "answer"), "awaits", "await")
+    if written.mistakes:
+        print("The most frequent mistakes:")
     for mistake in written.mistakes[:MOST_MISTAKES]:
         print(f"{mistake.count:4} of {len(students)}  {mistake.question.id}: {mistake.sentence}")
     log.info(

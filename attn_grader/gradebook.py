@@ -39,8 +39,8 @@ class GradebookEntry:
     mark: ManualMark | None = None
     previous: ManualMark | None = None  # given to another answer or by another rubric
     images: dict[str, str] = field(default_factory=dict)  # pasted into a written answer
-    mistake: str = ""  # the known one that explains a wrong answer
-    is_unread: bool = False  # whether the file of the notebook could not be graded
+    mistake: str = ""  # the sentence of the known mistake that explains a wrong answer
+    is_unread: bool = False  # True if the file of the notebook could not be graded
 
     @property
     def has_points(self) -> bool:
@@ -118,7 +118,7 @@ class Sheet:
 
     @property
     def deduction(self) -> float:
-        """What lateness costs in all."""
+        """The points that lateness costs in all."""
         return sum(self.deductions.values())
 
     @property
@@ -139,7 +139,7 @@ def _earned(entries):
 
 
 class Gradebook:
-    """The batch as a person sees it: students x questions, machine's and person's points together."""
+    """The results of a batch, with the points of the machine and those of people."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class Gradebook:
     ):
         """record_of: gives the newest record of a file.
 
-        collected: what an LMS tells about files, by student and name of the file.
+        collected: what an LMS says about files, by student and name of the file.
         """
         self.students = students
         self.notebooks = notebooks

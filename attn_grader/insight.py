@@ -35,6 +35,7 @@ MOST_HOLDERS = 4  # what more students have written is how one writes it
 LEAST_SHARE = 0.8
 FEWEST_TOKENS = 40  # of a solution; many students write a shorter one alike
 REGION = re.compile(rf"^ *{BEGIN}\n(.*?)^ *{END}$", re.M | re.S)
+PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 PUBLISHED = "the code is that of the published solution, but for names. It costs no points."
 UNREAD = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENCODING, tokenize.ENDMARKER)
 
@@ -99,30 +100,18 @@ def mistakes_csv(mistakes: Sequence[Mistake], num_students: int, *, names: bool)
     return csv_text(rows, columns)
 
 
-@dataclass(frozen=True)
-class Bin:
-    """A bar of the histogram: students whose points lie in this range of percent."""
+def histogram(sheets: Iterable[Sheet]) -> list[int]:
+    """Return how many students have which share of the points, in NUM_BINS equal ranges.
 
-    low: int
-    high: int
-    count: int
-    height: float  # percentage of the highest bar
-
-
-def histogram(sheets: Iterable[Sheet]) -> list[Bin]:
-    """Return how many students have which share of the points; who has none that are known is left out."""
+    Students without a known point are left out.
+    """
     counts = [0] * NUM_BINS
     for sheet in sheets:
         points = sheet.total()
         most = sheet.out_of()
         if points is not None and most:
             counts[min(int(NUM_BINS * points / most), NUM_BINS - 1)] += 1
-    width = 100 // NUM_BINS
-    highest = max(*counts, 1)
-    return [
-        Bin(width * number, width * (number + 1), count, 100 * count / highest)
-        for number, count in enumerate(counts)
-    ]
+    return counts
 
 
 def not_begun(sheets: Iterable[Sheet]) -> list[str]:
@@ -170,8 +159,8 @@ def same_answers(answers: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def plain_words(text: str) -> str:
-    """Return a text without capitals, marks and layout."""
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    """Return a text without capitals, marks, layout and pictures."""
+    return " ".join(re.findall(r"\w+", PICTURE.sub("", text).casefold()))
 
 
 def is_published(answer: str, solution: str) -> bool:

@@ -86,8 +86,8 @@ def nbgrader_files(root: Path, notebooks: Collection[str] = ()) -> dict[str, byt
         path = root / "solutions" / f"{name}.ipynb"
         if path.is_file():
             notebook = json.loads(path.read_text("utf-8"))
-            kept = [cell for cell in notebook["cells"] if not HIDDEN & cell["metadata"].keys()]
-            notebook["cells"] = [_guard(), *kept]
+            cells = [cell for cell in notebook["cells"] if not HIDDEN & cell["metadata"].keys()]
+            notebook["cells"] = [_guard(), *cells]
             text = json.dumps(notebook, indent=1, ensure_ascii=False)
             files[f"source/{name}/{name}.ipynb"] = f"{text}\n".encode()
     if not files:
@@ -125,9 +125,9 @@ def _read(root, parts):
 def _makefile(text):
     """Return the Makefile with the rules that a student can run; a rule is a paragraph."""
     head, *rules = text.strip().split("\n\n")
-    kept = [rule for rule in rules if re.match(TARGETS + r"|\.", rule)]
-    whole = "\n\n".join([head, *kept]) + "\n"
-    return whole.replace("setup: $(STAMP)", "setup: $(LAB)")
+    rules = [rule for rule in rules if re.match(TARGETS + r"|\.", rule)]
+    text = "\n\n".join([head, *rules]) + "\n"
+    return text.replace("setup: $(STAMP)", "setup: $(LAB)")
 
 
 def pack(root: Path, target: Path, notebooks: Collection[str] = ()) -> int:

@@ -33,7 +33,7 @@ PRINTED = (
 )
 NO_NOTEBOOK = "it was handed in and is no notebook, so a person has to look at it."
 TOO = "handed in too; it is no notebook, and only a person can read it."
-PRINTED_ONLY = "a {} file was handed in, and no notebook; a person looks at it."
+PRINTED_ONLY = "a file of type {} was handed in, and no notebook; a person looks at it."
 EARLIER = "earlier"  # the folder of what a later download has replaced
 # What systems and editors leave behind; any other folder that is passed over is named.
 SKIPPED = ("__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".venv", ".vscode", ".idea")

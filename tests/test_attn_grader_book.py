@@ -118,6 +118,14 @@ def test_an_empty_answer_that_awaits_a_person_has_a_card_with_the_reason(tmp_pat
     assert text.count("a twin was handed in too.") == 2 and "identical answers" not in text
 
 
+@pytest.mark.parametrize(
+    ("number", "title"), [(5, "A, B, C, D, E"), (6, "A, B, C, D, E and 1 other")]
+)
+def test_a_card_names_the_first_who_gave_an_answer_and_counts_the_others(tmp_path, number, title):
+    book = made([handed(student, PROPER) for student in "ABCDEFGH"[:number]])
+    assert f"<h3> {title}</h3>" in page_of(book, tmp_path)
+
+
 def test_the_export_holds_no_sheet_longer_than_its_row(tmp_path, monkeypatch):
     """A sheet has the pictures of its notebook, several megabytes."""
     import gc
@@ -316,6 +324,15 @@ def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not(tmp_
     assert text.count("the same words as") == 3
 
 
+def test_answers_that_are_pictures_do_not_have_the_same_words(tmp_path):
+    pictures = "\n\n".join(
+        f"![page {k} of my derivation](attachment:page{k}.png)" for k in range(3)
+    )
+    texts = {"Ann": f"My derivation.\n\n{pictures}", "Bob": f"My derivation:\n\n{pictures}"}
+    book = made([handed(student, PROPER) for student in texts], record_of=answering("", texts))
+    assert "the same words" not in page_of(book, tmp_path)
+
+
 def test_a_rubric_in_parts_becomes_items_to_click():
     rubric = (
         "**Rubric (2 points).** ⅓ the *score* leads ·\n½ hence $\\alpha_j$ ·\n"
@@ -437,7 +454,7 @@ def test_work_that_the_lms_calls_late_is_late_without_a_due_date_in_the_roster(t
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        (("name", "Ann"), "roster.csv needs the columns student; its first line has name."),
+        (("name", "Ann"), "roster.csv needs the column student; its first line has name."),
         (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
         (("student,due", "Ann,0001-01-01"), "line 2: due is '0001-01-01', a date out of range"),
         (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),

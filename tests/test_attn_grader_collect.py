@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 import stat
 import struct
 import zipfile
@@ -614,13 +615,24 @@ def unread(key):
 
 @needs_browser
 @needs_sandbox
-def test_a_class_goes_from_the_archive_of_canvas_to_its_file(tmp_path):
-    (header, _, *table), expected, _ = bench.lms.day(tmp_path, 4)
-    assert header[5:] == list(bench.lms.NOTEBOOKS) and [row[2] for row in table] == [
-        str(9000 + number) for number in range(4)
-    ]
+@pytest.mark.parametrize(
+    ("name", "photo", "above", "place"), [("canvas", 0, 2, 2), ("moodle", 1000, 1, 0)]
+)
+def test_a_class_goes_from_the_archive_of_an_lms_to_its_file(
+    tmp_path, capsys, name, photo, above, place
+):
+    """above: lines above the students. place: of the institution's number."""
+    rows_of, expected, _ = bench.lms.day(tmp_path, 4, name, photo)
+    assert rows_of[0][-2:] == list(bench.lms.NOTEBOOKS)
+    table = rows_of[above:]
+    assert [row[place] for row in table] == [str(9000 + number) for number in range(4)]
     for row, points in zip(table, expected.values(), strict=True):
-        assert all(row[5:]) and sum(map(float, row[5:])) >= points
+        assert all(row[-2:]) and sum(map(float, row[-2:])) >= points
+    assert bench.lms.sizes(tmp_path / "graded")["the largest page"] < 0.5
+    output = capsys.readouterr().out
+    for text in output.split("The most frequent mistakes:\n")[1:]:
+        assert 1 <= len(re.findall(r"^ +\d of 4  [12]\.\d: .", text, re.M)) <= 5
+    assert output.count("The most frequent mistakes:\n") == 2  # at the first run and with marks
 
 
 @pytest.mark.parametrize(

@@ -149,9 +149,9 @@ def test_who_handed_in_no_notebook_is_named_where_the_archive_is_for_one_assignm
 def test_the_archive_is_written_page_by_page_and_never_held_in_memory(graded, monkeypatch):
     read = []
     written = []
-    packed = feedbacks._self_contained
+    packed = feedbacks.self_contained
     monkeypatch.setattr(
-        feedbacks, "_self_contained", lambda page: read.append(len(written)) or packed(page)
+        feedbacks, "self_contained", lambda page: read.append(len(written)) or packed(page)
     )
     write = zipfile.ZipFile.writestr
     monkeypatch.setattr(
@@ -178,6 +178,10 @@ def test_a_student_without_a_page_is_named(graded, capsys):
 def test_feedback_without_a_download_or_for_another_lms_is_one_sentence(graded, capsys):
     assert cli.main(["feedback", str(graded), "--for", "canvas"]) == 2
     assert "sort the download with attn collect" in capsys.readouterr().err
+    rows = [row("cid", "01_copying.ipynb", "cid_1_90_01.ipynb")]  # as in the folder of attn collect
+    assert feedback(graded, rows) == 2
+    assert "name the folder that attn grade wrote." in capsys.readouterr().err
+    assert not list(graded.glob("*.zip"))
     rows = [row("ann", "01_copying.ipynb", "Ann_5_assignsubmission_file/01_copying.ipynb")]
     assert feedback(graded, rows) == 2
     assert "is named as Canvas names files." in capsys.readouterr().err

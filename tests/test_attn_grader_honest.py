@@ -329,9 +329,9 @@ FILES = {
         WRITTEN,
         "",
     ),
-    "only a PDF": ({f"{NAME}.pdf": "%PDF-1.4"}, None, ALL, "a PDF file was handed in"),
-    "only a PDF of another name": ({"homework.pdf": "%PDF-1.4"}, None, ALL, "a PDF file was"),
-    "only a web page": ({f"{NAME}.html": "<p>"}, None, ALL, "a HTML file was handed in"),
+    "only a PDF": ({f"{NAME}.pdf": "%PDF-1.4"}, None, ALL, "a file of type PDF was handed in"),
+    "only a PDF of another name": ({"homework.pdf": "%PDF-1.4"}, None, ALL, "a file of type PDF"),
+    "only a web page": ({f"{NAME}.html": "<p>"}, None, ALL, "a file of type HTML was handed in"),
     "a PDF beside the notebook": (
         {f"{NAME}.ipynb": all_right(NAME), f"{NAME}.pdf": "%PDF-1.4"},
         FULL,

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,9 +80,19 @@ def test_the_histogram_counts_every_student_whose_points_are_known_once():
     def record_of(key):
         return full_record(key) if key[0] != "Dan" else Record(*key, "", problem="it is empty.")
 
-    bins = insight.histogram(sheets_of(book_of(record_of)))
-    assert sum(bin.count for bin in bins) == 3 and len(bins) == 10
-    assert [bin.height for bin in bins if bin.count] == [100]
+    counts = insight.histogram(sheets_of(book_of(record_of)))
+    assert sum(counts) == max(counts) == 3 and len(counts) == 10
+
+
+def test_the_bars_of_the_histogram_are_as_high_as_the_counts_they_show(tmp_path):
+    pages.write(book_of(), tmp_path, counts={})
+    page = (tmp_path / "index.html").read_text("utf-8")
+    bars = re.findall(r'<b>(\d*)</b><i style="height:(\d+)%"></i><span>(\d+)</span>', page)
+    assert [start for *_, start in bars] == [str(10 * k) for k in range(10)]
+    counts = insight.histogram(sheets_of(book_of()))
+    assert [(count or "0", height) for count, height, _ in bars] == [
+        (str(count), f"{100 * count / max(counts):.0f}") for count in counts
+    ]
 
 
 def test_who_handed_in_nothing_or_only_stubs_has_not_begun_and_an_unreadable_file_is_a_beginning():
