@@ -360,9 +360,10 @@ def edited(notebook, edits):
                 each["id"] = cells[at - 1].get("id", "x")
             case "no-metadata":
                 each["metadata"] = {}
-            case "other-type":  # JupyterLab drops the pictures then
+            case "other-type":  # JupyterLab drops these then
                 each["cell_type"] = "code" if each["cell_type"] == "markdown" else "markdown"
-                each.pop("attachments", None)
+                for key in ("attachments", "outputs", "execution_count"):
+                    each.pop(key, None)
             case "picture" if each["cell_type"] == "markdown":
                 each["attachments"] = {"image.png": {"image/png": word}}
     return notebook
