@@ -6,6 +6,7 @@ from bank import seq2seq as answers
 from course import bank
 
 from attn_course import check, recorded_runs, register
+from attn_course.errors import UserError
 from attn_course.translation import corpora, parts, vocabulary
 from attn_course.translation.vocabulary import EOS, PAD
 from attn_utils.layers import SLOTS
@@ -66,6 +67,16 @@ def test_a_training_that_was_stopped_goes_on_behind_what_is_kept(tmp_path):
     assert fitted(again, tmp_path) == expected
     for one, other in zip(whole.parameters(), again.parameters(), strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_what_another_model_left_in_the_folder_is_refused_in_one_sentence(tmp_path):
+    folder = tmp_path / "made when needed"
+    fitted(translator(), folder)
+    with pytest.raises(UserError, match="belongs to another model"):
+        fitted(translator(width=10), folder)
+    (folder / "dot.pt").write_bytes(b"half a file")
+    with pytest.raises(UserError, match="is damaged or belongs"):
+        fitted(translator(), folder)
 
 
 @pytest.mark.parametrize("name", answers.RIGHT["9.7"])

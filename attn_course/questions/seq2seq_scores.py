@@ -62,9 +62,8 @@ def _filled(rng, name, slot_class, width):
     missing = [layer for layer in layers if f"{layer}.weight" not in shapes]
     others = sorted(present - set(layers))
     if missing:
-        yours = (
-            listed([f"the parameter {n}" for n in sorted(shapes)]) if shapes else "no parameters"
-        )
+        plural = "s" if len(shapes) > 1 else ""
+        yours = f"the parameter{plural} {listed(sorted(shapes))}" if shapes else "no parameters"
         hint = "; that is *dot*" if not shapes else ""
         raise NotYet(
             f"{name} has no linear layer called {' or '.join(missing)}; yours has {yours}{hint}."
