@@ -97,7 +97,7 @@ def draw(s_0):
     plots.bars(weights, [*range(5), "sink"], **bars, ax=left)
     sigmoid = {"sigmoid of l - s_0": 1 / (1 + np.exp(sinks - log_sum))}
     label = {"xlabel": "score s_0 of the sink", "ylabel": "weight of all keys"}
-    plots.curves(sinks, sigmoid, marks={"your s_0": s_0, "l": log_sum}, **label, ax=right)
+    plots.curves(sinks, sigmoid, marks={"your s_0": s_0}, **label, ax=right)
 
 
 plots.explore(draw, s_0=(-4.0, 6.0, 0.0, 0.25))
@@ -440,7 +440,7 @@ def draw(angle, eta):
         series["linear"].append((a @ adding).item())
         series["delta rule"].append(delta_read(state, a).item() if done else 0.0)
     for (name, read), ax in zip(series.items(), plots.panels(2, height=3.2), strict=True):
-        both = {"-newest value of key a": newest, name: read}
+        both = {"newest value of key a": newest, name: read}
         label = {"xlabel": "writes", "ylabel": "read by key a", "dots": True}
         plots.curves(range(1, 7), both, nested=True, **label, ax=ax).limits(y=(-2, 2.6))
 
@@ -479,8 +479,8 @@ label = {"xlabel": "how often the letter was written", "ylabel": "squared error"
 plots.bars(bars, times, **label, ax=plots.panels(1, width=10, height=3.4)[0])
 by_letters = overwriting.recorded()["delta_rule_by_letters"]
 counts = [int(n) for n in by_letters]
-series = {"delta rule, d = 8": [np.mean(x) for x in by_letters.values()]}
-series["-1 - d/n"] = [max(0, 1 - 8 / n) for n in counts]
+series = {"delta rule, d = 8, mean of three seeds": [np.mean(x) for x in by_letters.values()]}
+series["-lower bound 1 - d/n"] = [max(0, 1 - 8 / n) for n in counts]
 plots.curves(counts, series, xlabel="letters n", ylabel="squared error", dots=True)
 print(f"eta learned: {memories['delta rule'].strength:.3f}")
 
