@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.calls import call_unchanged
+from attn_course.markers import STUB
 
 Arrays = Sequence[np.ndarray]
 Found = dict[str, Any]  # by name, as a driver hands it over
@@ -47,8 +48,8 @@ def call_with_seeds(
 def call_with_links(
     function: Function, weights: Iterable[np.ndarray], gold: Iterable[Iterable]
 ) -> Any:
-    """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
-    return function(list(weights), [frozenset(map(tuple, pairs)) for pairs in gold])
+    """Return function(weights, gold), where each row of `gold` becomes a set of pairs."""
+    return call_unchanged(function, list(weights), [frozenset(map(tuple, pairs)) for pairs in gold])
 
 
 _kept: dict[str, Any] = {}  # what stays on this side between two calls, by name
@@ -65,8 +66,8 @@ def keep_result(function: Function, name: str, inputs: Iterable[Any]) -> int:
 
 
 def call_on_kept(function: Function, name: str) -> Any:
-    """function(what is kept under this name)."""
-    return function(_kept_or_tensor(name))
+    """Return function(the object that is kept under this name)."""
+    return call_unchanged(function, _kept_or_tensor(name))
 
 
 def read_kept(function: Function, name: str, queries: np.ndarray) -> list:
@@ -116,30 +117,30 @@ def count_numbers(thing: Any) -> int:
 
 
 def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
-    """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them.
-
-    Where no gradients are asked for, arrays will do in place of tensors.
-    """
+    """Return {"outputs": arrays} of function(*tensors, *others), without gradients; it may return arrays."""
     import torch
 
     tensors = [torch.tensor(values) for values in arrays]
+
+    def as_tensor(output: Any) -> Any:
+        is_array = isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
+        return torch.tensor(output) if is_array else output
+
     result = call_unchanged(function, *tensors, *others)
-    outputs = [
-        torch.tensor(output)
-        if isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
-        else output
-        for output in (result if isinstance(result, tuple | list) else [result])
-    ]
-    return _outputs_of(outputs)
+    is_tuple = isinstance(result, tuple | list)
+    return _outputs_of(list(map(as_tensor, result)) if is_tuple else as_tensor(result))
 
 
 def _outputs_of(result):
-    """{"outputs": arrays}, or {"outputs": None, "kinds": what came back instead of tensors}."""
+    """Return {"outputs": arrays, "is_tuple": whether they came as a tuple or list}, or {"outputs": None,
+    "kinds": the types that came back instead of tensors}.
+    """
     import torch
 
-    outputs = result if isinstance(result, tuple | list) else [result]
+    is_tuple = isinstance(result, tuple | list)
+    outputs = result if is_tuple else [result]
     if all(isinstance(output, torch.Tensor) for output in outputs):
-        return {"outputs": [as_array(output) for output in outputs]}
+        return {"outputs": [as_array(output) for output in outputs], "is_tuple": is_tuple}
 
     kinds = dict.fromkeys(type(output).__name__ for output in outputs)  # each once
     return {"outputs": None, "kinds": " and ".join(kinds)}
@@ -237,7 +238,11 @@ def _address(tensor):
 def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
     """As `run_tensors`; besides, "largest", "most_held", "made", "used" and "left_torch" of a `Watch`."""
     watch = Watch()
-    watched = functools.update_wrapper(functools.partial(watch.call, function), function)
+
+    @functools.wraps(function)
+    def watched(*args: Any) -> Any:
+        return watch.call(function, *args)
+
     result = run_tensors(watched, arrays, *others)
     return result | {
         "largest": watch.largest,
@@ -321,8 +326,7 @@ def _by_turns(stores, sequences, places):
     contexts: list[list] = [[] for _ in stores]
     for position in places:
         for store, sequence, steps in zip(stores, sequences, contexts, strict=True):
-            tokens = [torch.tensor(x[:, position]) for x in sequence]
-            result = call_unchanged(store.step, *tokens)
+            result = call_unchanged(store.step, *(torch.tensor(x[:, position]) for x in sequence))
             is_tensor = isinstance(result, torch.Tensor)
             steps.append(as_array(result) if is_tensor else type(result).__name__)
     return contexts
@@ -385,7 +389,7 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
         return outputs_by_input[key].copy()
 
     try:
-        answer = function(layer, x)
+        answer = call_unchanged(function, layer, x)
     except Asked:
         answer = None
 
@@ -464,7 +468,8 @@ def run_layer(
     later: further inputs, on which the same layer runs after x.
     Returns {"outputs": one array for each run on x, then for each later input, "gradients": {name: array},
     that of x among them, or None}; where the layer cannot be run that way, {"kind": what there is instead of
-    a layer}, {"own": {name: shape} of other parameters} or {"returned": what came back instead of a tensor}.
+    a layer}, {"own": {name: shape} of other parameters}, {"empty": the method that is still the stub} or
+    {"returned": what came back instead of a tensor}.
     """
     import torch
 
@@ -485,8 +490,13 @@ def run_layer(
             own[name].data.copy_(torch.as_tensor(values))
 
         inputs = as_leaf(x)
-        outputs = [layer(inputs) for _ in range(repeats)]
-        outputs += [layer(torch.as_tensor(others)) for others in later]
+        try:
+            outputs = [call_unchanged(layer, inputs) for _ in range(repeats)]
+            outputs += [call_unchanged(layer, torch.as_tensor(others)) for others in later]
+        except NotImplementedError as error:
+            if error.args == (STUB,):
+                return {"empty": "forward"}
+            raise
 
     first = outputs[0]
     if not isinstance(first, torch.Tensor):
@@ -710,7 +720,7 @@ def as_array(tensor: Any) -> np.ndarray:
 
 
 def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Found:
-    """function(sentences, pad): {"outputs": arrays of the tensors that came back}, or None and "kinds"."""
+    """Return what `run_function` returns, for function(sentences, pad) and without gradients."""
     return _outputs_of(call_unchanged(function, sentences, pad))
 
 
@@ -735,7 +745,7 @@ def run_encoder(
         outputs = []
         first = None
         for arrays in batches:
-            result = encoder(*(torch.tensor(values) for values in arrays))
+            result = call_unchanged(encoder, *(torch.tensor(values) for values in arrays))
             found = _outputs_of(result)
             if found["outputs"] is None:
                 return found
