@@ -25,6 +25,7 @@ from attn_grader.roster import Roster
 from attn_grader.roster import load as load_roster
 from attn_grader.sandbox import Limits
 from attn_grader.sandbox.policy import NoSandbox, best_tier, missing_mechanisms
+from attn_grader.spreadsheet import two_decimals
 from attn_grader.submissions import find, single_file
 from attn_grader.workers import Worker, grade_file, grade_many, grade_on_dask
 
@@ -156,7 +157,7 @@ def grade_single_file(options: Options) -> int:
     out_of = sum(part.out_of for part in record.parts)
     waiting = sum(part.status == State.WAITING for part in record.parts)
     awaiting = agree(counted(waiting, "answer"), "awaits", "await")
-    print(f"{points:g} of {out_of:g} points, {awaiting} a person.")
+    print(f"{two_decimals(points)} of {two_decimals(out_of)} points, {awaiting} a person.")
     return DONE
 
 

@@ -296,9 +296,9 @@ def _best(student, folder, name, paths):
     its script, then the shallowest path, then the plain name.
     """
     texts = {path: own_texts(path, name) if len(paths) > 1 else None for path in paths}
-
-    def is_replaced(path: Path) -> bool:
-        return EARLIER in path.relative_to(folder).parts[:1]
+    newest = [path for path in paths if EARLIER not in path.relative_to(folder).parts[:1]]
+    if any(texts[path] for path in newest):  # what these have replaced is only kept
+        paths = newest
 
     def rank(path: Path) -> tuple[bool, bool, bool, int, bool, str]:
         is_script = path.suffix.lower() != ".ipynb"
@@ -319,6 +319,6 @@ def _best(student, folder, name, paths):
     copies = [
         place
         for path, place in zip(others, places, strict=True)
-        if texts[path] not in ([], texts[best]) and not (is_replaced(path) > is_replaced(best))
+        if texts[path] not in ([], texts[best])
     ]
     return File(student, name, best, place, remarks=tuple(remarks), copies=tuple(copies))

@@ -257,3 +257,14 @@ def test_the_instructors_guide_has_the_points_of_this_version():
         points |= dict(zip(numbers, map(float, amounts), strict=False))
     graded = [name for name in register.NOTEBOOKS if register.points_of(name)]
     assert points == {name[:2]: register.points_of(name) for name in graded}
+
+
+def test_the_instructors_guide_has_the_totals_of_its_plans():
+    text = (ROOT / "docs" / "instructors.md").read_text("utf-8")
+    table = text.partition("| week | six weeks | twelve weeks |")[2].partition("\n\n")[0]
+    totals = []
+    for plan in (2, 3):
+        cells = [line.split("|")[plan].partition(":")[0] for line in table.strip().splitlines()[1:]]
+        numbers = re.findall(r"\b\d\d\b", " ".join(cells[:11]))
+        totals.append(sum(register.points_of(register.notebook_numbered(k)) for k in numbers))
+    assert "{:g} points after six weeks, {:g} after twelve".format(*totals) in text

@@ -21,7 +21,7 @@ function sortBy(head) {
 }
 all("th[data-sort]").forEach((head) => head.addEventListener("click", () => sortBy(head)));
 
-// Rows and cards: found by a name and by a kind.
+// Rows and cards are filtered by a name and by a kind.
 const find = document.getElementById("find");
 const show = document.getElementById("show");
 function filter() {
@@ -43,14 +43,14 @@ const grader = document.getElementById("grader");
 const fields = (card) => [card.querySelector(".points"), card.querySelector(".remark")];
 const items = (card) => all(".item", card);
 const typed = (card) => fields(card).map((field) => field.value);
-const given = new Map(cards.map((card) => [card, typed(card).join("\n")]));
-const isChanged = (card) => typed(card).join("\n") !== given.get(card);
+const initial = new Map(cards.map((card) => [card, typed(card).join("\n")]));
+const isChanged = (card) => typed(card).join("\n") !== initial.get(card);
 let unsaved = false;
 
 // The number in "0.5" or "2/3", or NaN.
 function amount(text) {
-  const found = /^\s*(\d+(?:[.,]\d+)?)\s*(?:\/\s*(\d+))?\s*$/.exec(text);
-  return found ? Number(found[1].replace(",", ".")) / Number(found[2] ?? 1) : NaN;
+  const match = /^\s*(\d+(?:[.,]\d+)?)\s*(?:\/\s*(\d+))?\s*$/.exec(text);
+  return match ? Number(match[1].replace(",", ".")) / Number(match[2] ?? 1) : NaN;
 }
 
 // A number of twelfths as people write it: 1/3, 1/2, 2.
@@ -74,16 +74,16 @@ function count() {
 }
 
 // What is typed stays in this browser until it is downloaded and merged: a closed tab loses nothing.
-const place = (card) => `attn ${card.dataset.question} ${card.dataset.part} ${members(card)[0]} ${card.dataset.digest} ${given.get(card)}`;
+const storageKey = (card) => `attn ${card.dataset.question} ${card.dataset.part} ${members(card)[0]} ${card.dataset.digest} ${initial.get(card)}`;
 function remember(card) {
   const pressed = items(card).map((item) => item.getAttribute("aria-pressed"));
-  const text = JSON.stringify({ typed: typed(card), pressed, before: given.get(card) });
-  try { localStorage.setItem(place(card), text) } catch { unsaved = true }
+  const text = JSON.stringify({ typed: typed(card), pressed, before: initial.get(card) });
+  try { localStorage.setItem(storageKey(card), text) } catch { unsaved = true }
 }
 function recall(card) {
   let saved = null;
-  try { saved = JSON.parse(localStorage.getItem(place(card))) } catch { return }
-  if (!saved || saved.before !== given.get(card)) return;
+  try { saved = JSON.parse(localStorage.getItem(storageKey(card))) } catch { return }
+  if (!saved || saved.before !== initial.get(card)) return;
   fields(card).forEach((field, number) => { field.value = saved.typed[number] });
   items(card).forEach((item, number) => item.setAttribute("aria-pressed", saved.pressed[number]));
   refresh(card);
@@ -156,8 +156,8 @@ function choose(card) {
   card.classList.add("current");
 }
 function step(by) {
-  const seen = cards.filter((card) => !card.hidden);
-  const next = seen[seen.indexOf(current) + by] ?? (current && !current.hidden ? current : seen[0]);
+  const visible = cards.filter((card) => !card.hidden);
+  const next = visible[visible.indexOf(current) + by] ?? (current && !current.hidden ? current : visible[0]);
   if (!next) return;
   choose(next);
   next.focus({ preventScroll: true });
