@@ -1,4 +1,4 @@
-"""What a student has reached: the notes that `check` and `hint` make, and `progress()`.
+"""A student's progress: the notes that `check` and `hint` make, and `progress()`.
 
 In a folder made by `attn init`, a note is a line of `.attn/progress.jsonl`. Elsewhere notes live as long as
 the kernel. No file is written in the grader, under nbval, in CI, or while the course is built.
@@ -92,7 +92,7 @@ def notes_of(folder: Path | None) -> list[dict[str, Any]]:
 
 @dataclass
 class QuestionState:
-    """What the notes tell of one question. parts: the last verdict of each part, by its kind."""
+    """The state of one question after all notes. parts: the last verdict of each part, by its kind."""
 
     parts: dict[str, str] = field(default_factory=dict)
     hints: int = 0
@@ -100,7 +100,7 @@ class QuestionState:
 
 
 def states_of(notes: Iterable[dict[str, Any]]) -> dict[str, QuestionState]:
-    """Return {question: what the notes tell}.
+    """Return {question: its state after these notes}.
 
     A part that was correct stays so until `attn check` judges anew, or an update or a reset changes it.
     """

@@ -86,15 +86,16 @@ def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
             word: [name for name in released if name == word or name[:2] == word.zfill(2)]
             for word in numbers
         }
-        missing = [word for word, found in named.items() if not found]
+        missing = [word for word, names in named.items() if not names]
         if missing:
             raise UserError(
                 f"there is no notebook {', '.join(missing)}; FOLDER stands before --notebooks."
             )
-        names = sorted({name for found in named.values() for name in found})
+        names = sorted({name for matches in named.values() for name in matches})
     then = released_then(folder)
     here = notebooks_in(folder)
-    written, left = [], []
+    written: list[str] = []
+    left: list[str] = []
     for name in names:
         path = here.get(name, folder / f"{name}.ipynb")
         if path.exists():
