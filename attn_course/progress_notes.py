@@ -48,8 +48,7 @@ def note(**entry: Any) -> None:
     session_notes.append(entry)
     folder = student_folder() if is_student_session() else None
     if folder:
-        with contextlib.suppress(OSError, ValueError):
-            append(folder, entry)
+        append(folder, entry)
 
 
 def note_verdict(verdict: Verdict) -> None:
@@ -66,9 +65,9 @@ def note_verdict(verdict: Verdict) -> None:
 
 
 def append(folder: Path, entry: dict[str, Any]) -> None:
-    """Append one line to the notes of a folder; a torn last line stays torn, and alone."""
-    line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
-    with (folder / HIDDEN_FOLDER / NOTES).open("ab+") as file:
+    """Append a line to the notes of a folder, if it can be written; a torn last line stays torn and alone."""
+    line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    with contextlib.suppress(OSError), (folder / HIDDEN_FOLDER / NOTES).open("ab+") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":

@@ -223,6 +223,13 @@ def test_check_of_a_question_judges_it_alone_and_names_its_parts(mine, capsys):
     assert "1.4" not in printed
 
 
+def test_a_check_whose_notes_cannot_be_written_shows_its_verdicts(mine, capsys):
+    (mine / ".attn/progress.jsonl").unlink(missing_ok=True)
+    (mine / ".attn/progress.jsonl").mkdir()
+    assert "✘ 1.4 not yet" in attn(capsys, "check", "01")
+    assert "as it was released" in attn(capsys, "reset", "1.4")
+
+
 def test_check_without_an_argument_shows_all_notebooks_and_what_is_next(mine, capsys):
     printed = attn(capsys, "check")
     lines = printed.splitlines()
