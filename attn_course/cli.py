@@ -1,4 +1,4 @@
-"""The command `attn`: finds the command that is asked for and loads no more than that."""
+"""The command `attn`: imports the one command that was called, and no other."""
 
 import os
 import sys
@@ -44,10 +44,10 @@ eval "$(_ATTN_COMPLETE=bash_source attn)"
 
 
 class LazyGroup(click.Group):
-    """Commands that are imported when they are asked for."""
+    """Commands that are imported when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names, in the order of help."""
+        """Return the names, in the order of the help."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -118,8 +118,9 @@ def help_(context: click.Context, command: str | None) -> None:
     if command is None:
         print(above.get_help())
         return
-    found = find(above, command)
-    print(found.get_help(click.Context(found, above, info_name=command, **found.context_settings)))
+    described = find(above, command)
+    inner = click.Context(described, above, info_name=command, **described.context_settings)
+    print(described.get_help(inner))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -88,24 +88,24 @@ class Command(click.Command):
         return super().parse_args(ctx, self._repeated(args))
 
     def _repeated(self, words: Sequence[str]) -> list[str]:
-        """`--notebooks 1 2` as `--notebooks 1 --notebooks 2`, which click reads."""
+        """Return `--notebooks 1 2` as `--notebooks 1 --notebooks 2`, which click reads."""
         several = set()
         for param in self.params:
             if isinstance(param, Several):
                 several |= set(param.opts)
-        found: list[str] = []
+        repeated: list[str] = []
         option = ""
         for word in words:
             if word.startswith("-"):
                 option = word if word in several else ""
-            elif option and found[-1] != option:
-                found.append(option)
-            found.append(word)
-        return found
+            elif option and repeated[-1] != option:
+                repeated.append(option)
+            repeated.append(word)
+        return repeated
 
 
 def loudness() -> list[click.Parameter]:
-    """The options -q and -v, which set the level of the log."""
+    """Return the options -q and -v, which set the level of the log."""
     quiet = "Print results and errors only: no progress, no summary."
     verbose = "Print a line for every file, and all details of an error."
     return [
@@ -123,7 +123,7 @@ def _log_level(names, level, text):
 
 
 class _Lines(logging.StreamHandler):
-    """The log as plain lines; a reader that has gone away is noticed."""
+    """The log as plain lines. A reader of the pipe that has gone raises BrokenPipeError."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         raise
@@ -148,11 +148,11 @@ def run(
     """
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a name or sign that the terminal lacks
-    told = _Lines(sys.stdout)
-    told.addFilter(lambda record: record.levelno < logging.WARNING)
-    warned = _Lines(sys.stderr)
-    warned.setLevel(logging.WARNING)
-    log.handlers = [told, warned]
+    output = _Lines(sys.stdout)
+    output.addFilter(lambda record: record.levelno < logging.WARNING)
+    errors = _Lines(sys.stderr)
+    errors.setLevel(logging.WARNING)
+    log.handlers = [output, errors]
     log.propagate = False
     log.setLevel(logging.INFO)
     name = words[0] if words and words[0] in extras else ""
@@ -169,8 +169,8 @@ def run(
         os.dup2(nowhere, sys.stdout.fileno())  # or Python complains once more as it ends
         return READER_GONE
     except KeyboardInterrupt as interrupt:
-        said = f"{prefix}: {interrupt}" if interrupt.args else "stopped."
-        print(f"\n{said}", file=sys.stderr)
+        message = f"{prefix}: {interrupt}" if interrupt.args else "stopped."
+        print(f"\n{message}", file=sys.stderr)
         return STOPPED
     except (UserError, OSError, ModuleNotFoundError, click.UsageError) as error:
         if log.level == logging.DEBUG:
@@ -181,7 +181,7 @@ def run(
 
 
 def _sentence(error: Exception, extra: str) -> str:
-    """What was wrong, for the user; an error of our own making is raised again."""
+    """Return the mistake as a sentence for the user; an error in the course itself is raised again."""
     if isinstance(error, ModuleNotFoundError):
         if error.name == "attn_grader":
             return "this is the student edition; the whole course has this command."
@@ -214,14 +214,14 @@ def missing_package(package: str, extra: str) -> str:
 def _usage(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx else "attn"
     if isinstance(error, click.NoSuchOption):
-        said = f"there is no option {error.option_name}"
+        message = f"there is no option {error.option_name}"
         near = get_close_matches(error.option_name, error.possibilities or [], 1, 0.7)
         if near:
-            return f"{said}; did you mean {near[0]}?"
+            return f"{message}; did you mean {near[0]}?"
     elif isinstance(error, click.exceptions.NoArgsIsHelpError):
         assert error.ctx is not None and isinstance(error.ctx.command, click.Group)
-        said = f"say one of {', '.join(error.ctx.command.list_commands(error.ctx))}"
+        message = f"say one of {', '.join(error.ctx.command.list_commands(error.ctx))}"
     else:
-        message = " ".join(error.format_message().split()).rstrip(".")
-        said = message[:1].lower() + message[1:].replace(". Choose from:", ", one of")
-    return f"{said}; see {path} --help."
+        text = " ".join(error.format_message().split()).rstrip(".")
+        message = text[:1].lower() + text[1:].replace(". Choose from:", ", one of")
+    return f"{message}; see {path} --help."

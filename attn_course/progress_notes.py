@@ -1,4 +1,4 @@
-"""What a student has reached: the notes that `check` and `hint` make, and `progress()`.
+"""A student's progress: the notes that `check` and `hint` make, and `progress()`.
 
 In a folder made by `attn init`, a note is a line of `.attn/progress.jsonl`. Elsewhere notes live as long as
 the kernel. No file is written in the grader, under nbval, in CI, or while the course is built.
@@ -48,8 +48,7 @@ def note(**entry: Any) -> None:
     session_notes.append(entry)
     folder = student_folder() if is_student_session() else None
     if folder:
-        with contextlib.suppress(OSError, ValueError):
-            append(folder, entry)
+        append(folder, entry)
 
 
 def note_verdict(verdict: Verdict) -> None:
@@ -66,9 +65,9 @@ def note_verdict(verdict: Verdict) -> None:
 
 
 def append(folder: Path, entry: dict[str, Any]) -> None:
-    """Append one line to the notes of a folder; a torn last line stays torn, and alone."""
-    line = json.dumps(entry, ensure_ascii=False).encode() + b"\n"
-    with (folder / HIDDEN_FOLDER / NOTES).open("ab+") as file:
+    """Append a line to the notes of a folder, if it can be written; a torn last line stays torn and alone."""
+    line = json.dumps(entry, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+    with contextlib.suppress(OSError), (folder / HIDDEN_FOLDER / NOTES).open("ab+") as file:
         if file.tell():
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
@@ -92,7 +91,7 @@ def notes_of(folder: Path | None) -> list[dict[str, Any]]:
 
 @dataclass
 class QuestionState:
-    """What the notes tell of one question. parts: the last verdict of each part, by its kind."""
+    """The state of one question after all notes. parts: the last verdict of each part, by its kind."""
 
     parts: dict[str, str] = field(default_factory=dict)
     hints: int = 0
@@ -100,7 +99,7 @@ class QuestionState:
 
 
 def states_of(notes: Iterable[dict[str, Any]]) -> dict[str, QuestionState]:
-    """Return {question: what the notes tell}.
+    """Return {question: its state after these notes}.
 
     A part that was correct stays so until `attn check` judges anew, or an update or a reset changes it.
     """

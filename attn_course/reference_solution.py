@@ -1,4 +1,4 @@
-"""`solution("1.4")`: the reference beside one's own answer, once that is correct."""
+"""`solution("1.4")`: the reference beside the student's answer, once that is correct."""
 
 import difflib
 import json
@@ -54,7 +54,7 @@ class ShownPart:
 
 @dataclass(frozen=True)
 class Solution:
-    """The reference answer of a question beside one's own, or a sentence that says why it is not shown."""
+    """The reference answer of a question beside the student's, or the reason why it is not shown."""
 
     title: str
     parts: tuple[ShownPart, ...] = ()
@@ -71,7 +71,7 @@ class Solution:
         return "\n".join(pieces)
 
     def _repr_html_(self) -> str:
-        """The sentence, or each part: code beside code, words as they are."""
+        """Return the sentence, or each part: code beside code, words as they are."""
         if self.sentence:
             return inline_html(self.sentence)
         pieces = [f"<b>{escape(self.title)}</b>"]
@@ -79,24 +79,25 @@ class Solution:
             if part.kind == "written":
                 pieces.append(_words_html(part))
             else:
-                pieces.append(_code_html(part))
+                pieces.append(_code_html(part, f", {part.kind}" if len(self.parts) > 1 else ""))
         return "".join(pieces)
 
 
 _TABLE = "margin:0.5em 0;width:100%;table-layout:fixed"
+_ROW = '<tr style="background:none">'  # JupyterLab stripes the rows of tables
 _CELL = "text-align:left;padding:0 12px 0 6px;vertical-align:top;border-left:3px solid {}"
 
 
 def _words_html(part: ShownPart) -> str:
-    """Paragraphs; a notebook typesets the formulas in them."""
+    """Return paragraphs. A notebook typesets the formulas in them."""
     html = []
     for text in f"{part.reference}\n\n{part.rubric}".strip().split("\n\n"):
         html.append(f'<p style="max-width:50em">{_BOLD.sub(_BOLD_HTML, inline_html(text))}</p>')
     return "".join(html)
 
 
-def _code_html(part: ShownPart) -> str:
-    """The student's lines on the left and the reference's on the right; a coloured edge where they differ."""
+def _code_html(part: ShownPart, kind: str) -> str:
+    """Return the student's lines beside those of the reference, with a coloured edge where they differ."""
     rows = []
     for mine, reference, differs in part.lines():
         sides = [(reference, "#0072b2")]
@@ -107,10 +108,12 @@ def _code_html(part: ShownPart) -> str:
             style = _CELL.format(colour if differs and part.mine and text else "transparent")
             code = f'<code style="white-space:pre-wrap;background:none">{escape(text) or "&nbsp;"}</code>'
             cells += f'<td style="{style}">{code}</td>'
-        rows.append(f"<tr>{cells}</tr>")
+        rows.append(f"{_ROW}{cells}</tr>")
     names = ("your answer", "reference") if part.mine else ("reference",)
-    heads = "".join(f'<th style="{_CELL.format("transparent")}">{name}</th>' for name in names)
-    return f'<table style="{_TABLE}"><tr>{heads}</tr>{"".join(rows)}</table>'
+    heads = "".join(
+        f'<th style="{_CELL.format("transparent")}">{name}{kind}</th>' for name in names
+    )
+    return f'<table style="{_TABLE}">{_ROW}{heads}</tr>{"".join(rows)}</table>'
 
 
 def solution(question: str, *, give_up: bool = False) -> Solution:
@@ -150,7 +153,7 @@ def _not_yet(question: Question, is_judged: bool) -> str:
         sentence += f', and `hint("{question.id}")` has {left} more {hints} for you'
     return (
         f'{sentence}. `solution("{question.id}", give_up=True)` shows the reference all the same, and '
-        "progress() notes it."
+        "`progress()` notes it."
     )
 
 
@@ -172,7 +175,7 @@ def _joined(cells, role, marks):
 
 
 def _written_answer(question: Question) -> str:
-    """What the student has written, in the notebook as it was last saved; "" if nothing."""
+    """Return the student's words in the notebook as it was last saved; "" if there are none."""
     if all(part.kind != "written" for part in question.parts):
         return ""
     folder = student_folder() or Path.cwd()

@@ -65,6 +65,12 @@ def test_lines_that_differ_are_marked_and_others_are_not():
     ]
 
 
+def test_parts_of_a_question_are_told_apart_and_rows_have_no_stripes():
+    page = solution("1.1", give_up=True)._repr_html_()
+    assert "reference, derive<" in page and "reference, code<" in page
+    assert "<tr>" not in page and ", code<" not in solution("0.1", give_up=True)._repr_html_()
+
+
 @pytest.mark.parametrize(
     "question",
     sorted({question.id for question, _ in JUDGED}, key=lambda q: [*map(int, q.split("."))]),

@@ -73,7 +73,7 @@ def test_a_damaged_notebook_is_left_as_it_is_with_the_reason(drive):
     (folder / f"{NAME}.ipynb").write_text("{", "utf-8")
     release_newer()
     assert browser_drive.begin(NAME) is True
-    assert browser_drive.update(NAME).startswith("left as it is, for it is damaged")
+    assert browser_drive.update(NAME).startswith("left as it is: it is damaged")
     assert (folder / f"{NAME}.ipynb").read_text("utf-8") == "{"
 
 

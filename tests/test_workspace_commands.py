@@ -129,8 +129,8 @@ def test_init_that_was_stopped_by_a_full_disk_goes_on_later(course, capsys, monk
         forbid_writing(patch, OSError(28, "No space left on device"), allowed=3)
         printed = attn(capsys, "init", "mine", status=2)
     assert printed == (
-        f"attn init: {Path('mine/01_copying.ipynb')} could not be written: no space left on device. "
-        "1 notebook before it can stay; the same command goes on from there.\n"
+        f"attn init: {Path('mine/01_copying.ipynb')} could not be written: no space left on device; "
+        "1 notebook before it can stay, and the same command goes on from there.\n"
     )
     assert "2 notebooks written to mine" in attn(capsys, "init", "mine")
     assert "01_copying" in attn(capsys, "check", "mine")
@@ -148,7 +148,7 @@ def test_init_into_a_file_or_a_readonly_folder_is_one_sentence(course, capsys, m
     Path("file").write_text("")
     assert attn(capsys, "init", "file", status=2) == "attn init: file is a file, not a folder.\n"
     forbid_writing(monkeypatch)
-    assert "permission denied" in attn(capsys, "init", "mine", status=2)
+    assert "permission denied; nothing was written." in attn(capsys, "init", "mine", status=2)
 
 
 def forbid_writing(monkeypatch, error=None, allowed=0):
@@ -221,6 +221,13 @@ def test_check_of_a_question_judges_it_alone_and_names_its_parts(mine, capsys):
     printed = attn(capsys, "check", "1.1")
     assert "○ 1.1 derive not attempted" in printed and "○ 1.1 code not attempted" in printed
     assert "1.4" not in printed
+
+
+def test_a_check_whose_notes_cannot_be_written_shows_its_verdicts(mine, capsys):
+    (mine / ".attn/progress.jsonl").unlink(missing_ok=True)
+    (mine / ".attn/progress.jsonl").mkdir()
+    assert "✘ 1.4 not yet" in attn(capsys, "check", "01")
+    assert "as it was released" in attn(capsys, "reset", "1.4")
 
 
 def test_check_without_an_argument_shows_all_notebooks_and_what_is_next(mine, capsys):
@@ -449,6 +456,7 @@ def with_own_cell(name):
 def test_a_folder_of_a_later_edition_is_not_taken_back(mine, course, capsys, monkeypatch):
     release(course, shorter)
     monkeypatch.setattr(update, "version", lambda: "0.9.0")
+    assert "newer edition" not in attn(capsys, "status")
     printed = attn(capsys, "update", status=2)
     assert "the installed course is older (0.9.0)" in printed
     assert text_of(mine, "q1-4-code") == ANSWER

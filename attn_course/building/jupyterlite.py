@@ -137,7 +137,7 @@ def _serve_pyodide(wheel: Path, site: Path, pyodide: Path, lite: Path) -> None:
     for name in RUNTIME:
         shutil.copy(pyodide / name, served)
     lock = json.loads((pyodide / "pyodide-lock.json").read_text("utf-8"))
-    known: dict[str, Any] = lock["packages"]
+    packages: dict[str, Any] = lock["packages"]
     kernel = site / "extensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
     for path in (wheel, *kernel.glob("*.whl")):
         if path == wheel or path.name.startswith(FROM_LITE):
@@ -145,39 +145,39 @@ def _serve_pyodide(wheel: Path, site: Path, pyodide: Path, lite: Path) -> None:
     _download_widgets(lite, served)
     for path in served.glob("*.whl"):
         entry = _entry(path)
-        known[entry["name"]] = entry
-    needed = _with_dependencies([*PRELOADED, *LAZY, "piplite", "micropip"], known)
+        packages[entry["name"]] = entry
+    needed = _with_dependencies([*PRELOADED, *LAZY, "piplite", "micropip"], packages)
     for name in needed:
-        file = known[name]["file_name"]
+        file = packages[name]["file_name"]
         if not (served / file).exists():
             if not (pyodide / file).is_file():
                 raise UserError(f"{pyodide} lacks {file}, which the browser edition needs.")
             shutil.copy(pyodide / file, served)
-        known[name]["sha256"] = hashlib.sha256((served / file).read_bytes()).hexdigest()
-    lock["packages"] = {name: known[name] for name in sorted(needed)}
+        packages[name]["sha256"] = hashlib.sha256((served / file).read_bytes()).hexdigest()
+    lock["packages"] = {name: packages[name] for name in sorted(needed)}
     (served / "pyodide-lock.json").write_text(json.dumps(lock, indent=1), "utf-8")
 
 
 def _download_widgets(lite: Path, served: Path) -> None:
     """The wheels behind the sliders, which no Pyodide has, in the versions that JupyterLite's folder has."""
     python = lite.parent / "python"
-    wanted = ("comm", "ipywidgets", "jupyterlab_widgets")
+    names = ("comm", "ipywidgets", "jupyterlab_widgets")
     script = "import importlib.metadata as m, sys; print(*(f'{n}=={m.version(n)}' for n in sys.argv[1:]))"
-    pins = _run([python, "-c", script, *wanted]).split()
+    pins = _run([python, "-c", script, *names]).split()
     _run([python, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", served, *pins])
 
 
-def _with_dependencies(names: Iterable[str], known: dict[str, Any]) -> set[str]:
-    found: set[str] = set()
+def _with_dependencies(names: Iterable[str], packages: dict[str, Any]) -> set[str]:
+    closure: set[str] = set()
     waiting = list(names)
     while waiting:
         name = waiting.pop().replace("_", "-").lower()
-        if name not in known:
+        if name not in packages:
             raise UserError(f"the lock of Pyodide has no {name}, which the browser edition needs.")
-        if name not in found:
-            found.add(name)
-            waiting += known[name]["depends"]
-    return found
+        if name not in closure:
+            closure.add(name)
+            waiting += packages[name]["depends"]
+    return closure
 
 
 def _entry(wheel: Path) -> dict[str, Any]:
@@ -263,6 +263,6 @@ def _configure(site: Path, *, is_served: bool) -> None:
 def _public_address(site: Path) -> str:
     """Where JupyterLite loads Pyodide from, as its extension has it."""
     for path in sorted((site / "extensions").rglob("*.js")):
-        if found := re.search(r'https://[^"\s]+/pyodide\.mjs', path.read_text("utf-8")):
-            return found[0]
+        if address := re.search(r'https://[^"\s]+/pyodide\.mjs', path.read_text("utf-8")):
+            return address[0]
     raise UserError("JupyterLite names no public address of Pyodide; give a folder with --pyodide.")

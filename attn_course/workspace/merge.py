@@ -188,7 +188,7 @@ def _similarity(one: str, other: str) -> float:
 def _match_by_names(
     base: list[MatchedCell], mine: list[MatchedCell], pairs: dict[MatchedCell, MatchedCell]
 ) -> None:
-    """Add to `pairs` the cells that lost their ids: answers are known by the names that they define."""
+    """Add to `pairs` the cells that lost their ids: an answer is recognised by the names it defines."""
     taken = set(pairs.values())
     free = [cell for cell in mine if cell not in taken]
     for cell in base:
@@ -215,7 +215,7 @@ def _match_by_names(
 def merge(base: Notebook | None, new: Notebook, mine: Notebook) -> Merge:
     """Return the notebook `new` with the answers, notes and own cells of `mine` in it.
 
-    base: the edition that `mine` began with; None if it is not known, and every difference is the student's.
+    base: the edition that `mine` began with. Without it, every difference counts as the student's.
     """
     return _Merger(new if base is None else base, new, mine, base is not None).run()
 
@@ -252,7 +252,7 @@ class _Merger:
         self.taken: Counter[str] = Counter()
 
     def _changed_questions(self):
-        """The numbers of the questions whose text or answer cell the course has changed."""
+        """Return the numbers of the questions whose text or answer cell the course has changed."""
         old_of = {new: base for base, new in self.new_of.items()}
         changed = set()
         for cell in self.new:
@@ -262,7 +262,7 @@ class _Merger:
         return changed
 
     def run(self) -> Merge:
-        """Merge, and see that no text of the student's is missing."""
+        """Merge, and make sure that no text of the student's is missing."""
         outputs = list(self._cells())
         notebook = copy.deepcopy(self.notebook)
         metadata = notebook.get("metadata")
@@ -295,7 +295,7 @@ class _Merger:
                 )
 
     def _cells(self) -> Iterator[dict[str, Any]]:
-        """The cells of the result, in order."""
+        """Yield the cells of the result, in order."""
         ours_of = {}  # cell of mine: the cell of the new edition that it became
         for cell in self.mine:
             if cell in self.base_of:
@@ -310,8 +310,8 @@ class _Merger:
         ]
         self.result.num_new_cells = len(new_cells)
 
-        placed = [self.base_of[cell].number for cell in self.mine if cell in self.base_of]
-        is_moved = placed != sorted(placed)
+        numbers = [self.base_of[cell].number for cell in self.mine if cell in self.base_of]
+        is_moved = numbers != sorted(numbers)
         if is_moved:
             sequence = _woven(self.mine, new_cells, self.new, mine_of)
         else:
@@ -331,7 +331,7 @@ class _Merger:
     def _merged(
         self, new: MatchedCell | None, mine: MatchedCell | None
     ) -> Iterator[dict[str, Any]]:
-        """What becomes of a cell: ours, the student's, or both below each other."""
+        """Yield what a cell becomes: ours, the student's, or both below each other."""
         if mine is None:
             assert new is not None
             yield self._out(new.data, new.id)
@@ -376,7 +376,7 @@ class _Merger:
             self.result.renumbered[base.question] = new.question
 
     def _both(self, base, new, mine):
-        """One cell with the changes of both if they are code and do not touch, else two cells."""
+        """Yield one cell with the changes of both if they are code and do not touch, else two cells."""
         if new.kind == mine.kind == "code" and not mine.attachments:
             lines = merged_lines(base.source, new.source, mine.source)
             if lines is not None:
@@ -388,7 +388,7 @@ class _Merger:
         yield self._own(mine, label, f"kept-{new.id}")
 
     def _of_removed(self, base, mine):
-        """The student's version of a cell that the course no longer has."""
+        """Yield the student's version of a cell that the course no longer has."""
         if base.role and base.question:
             self.result.removed.append(base.question)
         else:
@@ -397,14 +397,14 @@ class _Merger:
         yield self._own(mine, label, f"kept-{base.id}")
 
     def _changed_question(self, new):
-        """A remark below an old answer, with the beginning that the course now gives."""
+        """Return the remark below an old answer, with the stub that the course now has."""
         text = CHANGED.format(new.question)
         if new.role == "answer":
             text += f" *The course's cell now begins so:*\n\n```python\n{new.source}\n```"
         return {"cell_type": "markdown", "metadata": {}, "source": text}
 
     def _ours(self, new: MatchedCell, mine: MatchedCell | None) -> dict[str, Any]:
-        """Our cell with the student's text and outputs in it, or as it is released."""
+        """Return our cell with the student's text and outputs in it, or as it is released."""
         if mine is None:
             return self._out(new.data, new.id)
         data = copy.deepcopy(mine.data)
@@ -415,7 +415,7 @@ class _Merger:
         return self._out(data, new.id)
 
     def _own(self, mine: MatchedCell, label: str = "", cell_id: str = "") -> dict[str, Any]:
-        """A cell of the student's, below a label if it stood for one of ours."""
+        """Return a cell of the student's, below a label if it stood for one of ours."""
         data = copy.deepcopy(mine.data)
         if label:
             gap = "\n" if mine.kind == "code" else "\n\n"
@@ -428,7 +428,7 @@ class _Merger:
         return self._out(data, cell_id)
 
     def _out(self, data: dict[str, Any], cell_id: str) -> dict[str, Any]:
-        """A cell of the result with an id that no other cell has."""
+        """Return a cell of the result with an id that no other cell has."""
         cell = copy.deepcopy(data)
         self.taken[cell_id] += 1
         count = self.taken[cell_id]
@@ -461,15 +461,15 @@ def _woven(
     main_of: {cell of `order`: the cell of `main` that stands for it}.
     """
     waiting = set(others)
-    places = set(main)
+    anchors = set(main)
     behind: dict[MatchedCell | None, list[MatchedCell]] = {}
     last: MatchedCell | None = None
     for cell in order:
         if cell in waiting:
             behind.setdefault(last, []).append(cell)
         else:
-            place = main_of.get(cell)
-            last = place if place in places else last
+            anchor = main_of.get(cell)
+            last = anchor if anchor in anchors else last
     sequence = list(behind.get(None, ()))
     for cell in main:
         sequence.append(cell)

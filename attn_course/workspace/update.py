@@ -86,15 +86,16 @@ def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
             word: [name for name in released if name == word or name[:2] == word.zfill(2)]
             for word in numbers
         }
-        missing = [word for word, found in named.items() if not found]
+        missing = [word for word, names in named.items() if not names]
         if missing:
             raise UserError(
                 f"there is no notebook {', '.join(missing)}; FOLDER stands before --notebooks."
             )
-        names = sorted({name for found in named.values() for name in found})
+        names = sorted({name for matches in named.values() for name in matches})
     then = released_then(folder)
     here = notebooks_in(folder)
-    written, left = [], []
+    written: list[str] = []
+    left: list[str] = []
     for name in names:
         path = here.get(name, folder / f"{name}.ipynb")
         if path.exists():
@@ -105,9 +106,10 @@ def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
             write_atomically(folder / HIDDEN_FOLDER / RELEASED / f"{name}.ipynb", text)
             write_atomically(path, as_text(student_copy(released[name])))
         except OSError as error:
+            stay = f" {_count(len(written), 'notebook')} before it can stay, and" if written else ""
+            again = "the same command goes on from there." if written else "nothing was written."
             raise UserError(
-                f"{path} could not be written: {_reason(error)}. "
-                f"{_count(len(written), 'notebook')} before it can stay; the same command goes on from there."
+                f"{path} could not be written: {_reason(error)};{stay} {again}"
             ) from None
         written.append(path.name)
     if not (folder / "README.md").exists():
@@ -128,7 +130,10 @@ def is_newer_installed(folder: Path) -> bool:
     released = course_files.released_notebooks()
     then = released_then(folder)
     here = notebooks_in(folder)
-    if edition_of(folder).get("is_whole") and set(released) - set(then):
+    edition = edition_of(folder)
+    if _is_of_later_edition(edition):
+        return False
+    if edition.get("is_whole") and set(released) - set(then):
         return True
     return any(
         released[name].read_text("utf-8") != path.read_text("utf-8")
@@ -182,7 +187,7 @@ def planned_updates(folder: Path) -> list[NotebookUpdate]:
     released = course_files.released_notebooks()
     then = released_then(folder)
     edition = edition_of(folder)
-    if _as_numbers(edition.get("version")) > _as_numbers(version()):
+    if _is_of_later_edition(edition):
         raise UserError(
             f"this folder is of edition {edition['version']}, and the installed course is older "
             f"({version()}); install the newer one first."
@@ -228,6 +233,10 @@ def _planned(name: str, source: Path, base: Path | None, mine: Path) -> Notebook
     update.merge = merge(released_before, read_notebook(source), notebook)
     update.text = as_text(update.merge.notebook)
     return update
+
+
+def _is_of_later_edition(edition):
+    return _as_numbers(edition.get("version")) > _as_numbers(version())
 
 
 def _as_numbers(text: object) -> list[int]:
