@@ -24,10 +24,10 @@ Curves = dict[str, list[float]]
 Ladder = dict[str, list[Record]]
 
 
-def without_paths(words: Iterable[str], **shown: str) -> str:
+def without_paths(words: Iterable[str], **placeholders: str) -> str:
     """Return a command as it was typed, with no folder of anybody's machine in it.
 
-    shown: {option: what is written in place of the path after it}.
+    placeholders: {option: what is written in place of the path after it}.
 
     >>> without_paths(["attn", "--data", "/home/ada/m30k", "--out=here"], data="DIR", out="RUN")
     'attn --data DIR --out RUN'
@@ -35,7 +35,7 @@ def without_paths(words: Iterable[str], **shown: str) -> str:
     written = []
     before = ""
     for part in chain.from_iterable(word.split("=", 1) for word in words):
-        written.append(shown.get(before, part))
+        written.append(placeholders.get(before, part))
         before = part.removeprefix("--")
     return shlex.join(written)
 
