@@ -54,7 +54,7 @@ def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Ten
 
 
 def _limits(max_length, source):
-    """Return the limit of each sentence (B, 1), in subwords, on the device of source, and the largest limit."""
+    """Return the limit of each sentence in subwords (B, 1), on the device of source, and the largest."""
     limits = torch.as_tensor(max_length).expand(len(source))[:, None]
     return limits.to(source.device, non_blocking=True), int(limits.max())
 
