@@ -70,7 +70,7 @@ class Cache:
         return q, self.keys, self.values
 
     def step(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """The context (..., n, dv) of n new tokens; q, k (..., n, d), v (..., n, dv).
+        """Return the context (..., n, dv) of n new tokens; q, k (..., n, d), v (..., n, dv).
 
         >>> x = torch.randn(2, 3, 4)
         >>> cache = Cache()
@@ -83,7 +83,7 @@ class Cache:
         return context
 
     def rows(self, index: Tensor) -> "Cache":
-        """A new cache of the sequences in index (N,), which may repeat, as the best beams do."""
+        """Return a new cache of the sequences in index (N,), which may repeat, as the best beams do."""
         chosen = Cache(self.rotate)
         if self.keys is not None and self.values is not None:
             chosen.keys = self.keys[index]  # (N, ..., t, d)
@@ -92,7 +92,7 @@ class Cache:
 
 
 def _joined(old, new):
-    """The tokens (..., t, d) and (..., n, d) as one sequence."""
+    """Return the tokens (..., t, d) and (..., n, d) as one sequence."""
     return new if old is None else torch.cat((old, new), -2)
 
 
@@ -219,7 +219,7 @@ class NoAttention(Slot):
     """The slot left empty: the decoder has only what the encoder's last state carried over."""
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
-        """Zeros for context (B, T, D) and weights (B, T, S)."""
+        """Return zeros for context (B, T, D) and weights (B, T, S)."""
         B, T, _ = queries.shape
         S = memory.shape[1]
         return torch.zeros_like(queries), queries.new_zeros(B, T, S)
@@ -229,7 +229,7 @@ class MeanAttention(Slot):
     """Every query sees the same average of the real keys."""
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
-        """The same context (B, T, D) and weights (B, T, S) for every query."""
+        """Return the same context (B, T, D) and weights (B, T, S) for every query."""
         T = queries.shape[1]
         num_keys = mask.sum(-1, keepdim=True)  # (B, 1)
         weights = mask / num_keys.clamp(min=1)  # (B, S)
@@ -241,7 +241,7 @@ class DotAttention(Slot):
     """Scaled dot products; no parameters, so decoder and encoder must learn one common space."""
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
-        """Context (B, T, D) and weights (B, T, S) of `attend`."""
+        """Return context (B, T, D) and weights (B, T, S) of `attend`."""
         return attend(queries, memory, memory, mask=mask[:, None])
 
 
@@ -296,7 +296,7 @@ class MultiHeadAttention(Slot):
         _keep_variance(self)
 
     def forward(self, queries: Tensor, memory: Tensor, mask: Tensor) -> Attended:
-        """Context (B, T, D) of all heads and the mean (B, T, S) of their weights."""
+        """Return the context (B, T, D) of all heads and the mean (B, T, S) of their weights."""
         H = self.num_heads
         q = split_heads(self.query(queries), H)  # (B, H, T, d)
         k = split_heads(self.key(memory), H)  # (B, H, S, d)
@@ -306,7 +306,7 @@ class MultiHeadAttention(Slot):
 
 
 def _keep_variance(slot):
-    """Weights under which unit variance stays one; torch's default starts near uniform attention."""
+    """Draw weights under which unit variance stays one; torch's start is near uniform attention."""
     for linear in slot.children():
         nn.init.xavier_uniform_(linear.weight)
 

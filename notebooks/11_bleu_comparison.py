@@ -287,8 +287,8 @@ print(tables.of_architectures(compared))
 # GRU, but a Transformer has to learn it. After 4 million, at nearly equal size and time, both are near 39 with a
 # beam: the gap closes with more text. The longest runs end at different budgets, the GRU's at 8 million with 40.0 and
 # the Transformer's at 10 million with 41.6 and 41.9, so they do not settle which is better. (Compare only the *ends*
-# of two curves: scores also rise because the learning rate falls towards the end of each run.) The last row is the
-# bundled translator of 10.
+# of two curves: scores also rise because the learning rate falls towards the end of each run.) The last row, made by the
+# command above the table, is the bundled translator of 10.
 
 # %% [markdown]
 # ## Taken out after training

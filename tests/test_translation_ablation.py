@@ -138,6 +138,7 @@ def test_the_recorded_table_holds_every_setting_with_its_interval_command_and_da
         low, high = row["interval"]
         assert low <= row["bleu"] <= high
     table = ablation.recorded_table({"intact": "", "no causal mask": "-causal"})
-    intact, causal = table.splitlines()[1:]
+    command, _, intact, causal = table.splitlines()
+    assert command == found["command"]
     assert f"{found['settings']['']['bleu']:.1f}" in intact and causal.startswith("no causal mask")
     assert causal.endswith(f" {found['settings']['-causal']['changed']}")

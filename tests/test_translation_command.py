@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import date
 from types import SimpleNamespace
 
 import numpy as np
@@ -57,6 +58,7 @@ def refuse(capsys, *argv):
 def test_a_run_folder_holds_settings_command_curve_and_hypotheses(run):
     record = read_record(run / "record.json")
     assert record["command"] == f"attn translate {' '.join(TRAIN)} RUN"
+    assert date.fromisoformat(record["date"]) <= date.today()
     assert record["config"]["attention"] == "mean" and record["config"]["seed"] == 7
     assert len(record["hypotheses"]) == len(record["source_words"]) == 14
     assert record["counts"].shape == (14, 10)

@@ -50,7 +50,8 @@ def test_a_running_mean_starts_where_there_are_enough_numbers():
 def test_every_record_of_every_architecture_has_its_line():
     found = {"GRU": recorder.records("translation_dot_[0-9]")}
     found["Transformer"] = recorder.records("translation_transformer_[0-9]")
-    _, *lines = tables.of_architectures(found).splitlines()
+    command, _, *lines = tables.of_architectures(found).splitlines()
+    assert command == found["Transformer"][-1]["command"]
     assert len(lines) == sum(map(len, found.values()))
     last = found["Transformer"][-1]
     assert lines[-1].split()[0] == "Transformer"

@@ -32,7 +32,7 @@ def loss_counts_real_words(rng: Generator, masked_loss: Caller) -> str:
     ]:  # ordinary logits first
         logits, targets = _draw_logits(rng, *setting)
         _, _, _, pad, smoothing, size = setting
-        options = [smoothing] if smoothing or rng.random() < 0.5 else []  # 0 is the default
+        options = [smoothing] if smoothing or size > 1 else []  # once 0 is left to be the default
         result = masked_loss.run_driver(run_function, [logits, targets], pad, *options)
         found = _scalar(result, logits, targets, pad)
         terms = torch.tensor(logits, dtype=torch.float64, requires_grad=True)
@@ -159,7 +159,14 @@ def _wrong_losses(logits, targets, pad, smoothing):
             _terms(logits, targets, smoothing, summed=True)[real].mean()
         ),
     }
-    return wrong | (dict.fromkeys(shares) if not smoothing else shares)
+    default = {
+        "the labels are smoothed where `smoothing` is 0, its default": _loss_of(
+            logits, targets, pad, 0.1
+        )
+    }
+    if smoothing:
+        return wrong | shares | dict.fromkeys(default)
+    return wrong | dict.fromkeys(shares) | default
 
 
 # The loop

@@ -10,7 +10,7 @@ DeviceLike: TypeAlias = str | torch.device | None
 
 
 def best_device(wanted: DeviceLike = None) -> torch.device:
-    """The device that is wanted, else cuda, else mps, else cpu; a name must be that of one of these."""
+    """Return the device of that name, else cuda, else mps, else cpu."""
     if wanted is None:
         wanted = "cpu"
         if torch.backends.mps.is_available():
@@ -26,7 +26,7 @@ def best_device(wanted: DeviceLike = None) -> torch.device:
 
 
 def _named(name):
-    """The device of that name, with or without a number behind it."""
+    """Return the device of that name, with or without a number behind it."""
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -38,7 +38,7 @@ def _named(name):
 
 
 def half_precision(device: torch.device) -> torch.dtype | None:
-    """The 16-bit numbers that make a device faster, or None where there are none.
+    """Return the 16-bit numbers that make a device faster, or None where there are none.
 
     bfloat16 has the range of float32; an older GPU, a T4 say, has only float16, whose small gradients
     vanish unless they are scaled.

@@ -126,7 +126,7 @@ class BaseTrainer:
         """Bring `counters` up to date after a step; a subclass that has some does it here."""
 
     def take(self, step: Update) -> None:
-        """One update; its loss stays on the device."""
+        """Make one update; its loss stays on the device."""
         self.model.train()
         torch.manual_seed(step.seed)
         batch = to_device(step.batch, self.device)
@@ -146,7 +146,7 @@ class BaseTrainer:
             self._fetch()
 
     def _fetch(self):
-        """One wait for all losses that are still on the device."""
+        """Wait once for all losses that are still on the device."""
         if not self._waiting:
             return
         totals = torch.stack([total for total, _ in self._waiting])
@@ -201,14 +201,14 @@ def write_tensors(path: Path, state: Mapping[str, Any]) -> None:
 
 
 def to_device(batch: Any, device: torch.device) -> Any:
-    """A named tuple of tensors on a device, without waiting; fields named in `on_cpu` stay behind."""
+    """Move a named tuple of tensors to a device without waiting; fields named in `on_cpu` stay behind."""
     fields = batch._asdict()
     moving = fields.keys() - getattr(batch, "on_cpu", ())
     return batch._replace(**{name: fields[name].to(device, non_blocking=True) for name in moving})
 
 
 def prefetched(make: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-    """make(item) of each item in turn, made by another thread a few items ahead."""
+    """Yield make(item) of each item in turn, made by another thread a few items ahead."""
     with ThreadPoolExecutor(max_workers=1) as pool:
         ahead: deque = deque()
         for item in items:

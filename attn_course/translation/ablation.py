@@ -37,7 +37,7 @@ SEED = 0  # of the bootstrap
 
 
 def settings_of(model: TransformerTranslator) -> list[str]:
-    """The settings whose BLEU is recorded: one change at a time, in one place or in all of them.
+    """Return the settings whose BLEU is recorded: one change at a time, in one place or in all of them.
 
     Of single heads those of the decoder are recorded, where one head matters, and of cross-attention.
     """
@@ -79,7 +79,7 @@ class AblationSetting:
 
     @classmethod
     def parse(cls, text: str) -> "AblationSetting":
-        """The setting that a text describes.
+        """Return the setting that a text describes.
 
         >>> AblationSetting.parse("cross*0 -causal").cross.factor
         0.0
@@ -138,7 +138,7 @@ class AblatedTranslator(nn.Module):
     def decode(
         self, inputs: Tensor, memory: CrossMemory, state: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """One more target token, (B, 1) -> logits (B, 1, V), weights (B, 1, S) and the new state.
+        """Read one more target token, (B, 1) -> logits (B, 1, V), weights (B, 1, S) and the new state.
 
         The weights of added PAD are left out. With the causal mask the state is the keys and values so far,
         (2L, B, H, t, d). Without it a new token changes what all earlier ones see: the state is the tokens,
@@ -166,7 +166,7 @@ class AblatedTranslator(nn.Module):
         return logits, self._weights[:, :, -1:, :num_words].mean(1), new
 
     def _self_attention(self, place, number, layer, x, cache, mask):
-        """What the self-attention of a layer adds to x (B, T, D)."""
+        """Return the vector that the self-attention of a layer adds to x (B, T, D)."""
         attention = layer.attention
         x = layer.before_attention(x)
         projections = (attention.query, attention.key, attention.value)
@@ -177,7 +177,7 @@ class AblatedTranslator(nn.Module):
         return attention.out(merge_heads(context))
 
     def _attend(self, place, layer, q, k, v, mask):
-        """The context of every head, zero for those that are off."""
+        """Return the context of every head, zero for those that are off."""
         change = getattr(self.setting, place)
         H, d = q.shape[1], q.shape[-1]
         scale = change.factor * (d**-0.5 if change.scale else 1.0)
@@ -192,7 +192,7 @@ class AblatedTranslator(nn.Module):
 
 
 def record(folder: Path, data: str | None = None) -> dict[str, Any]:
-    """What each setting costs the bundled model on the test set of Multi30k, with a beam of 5.
+    """Record how much each setting costs the bundled model on Multi30k's test set, with a beam of 5.
 
     folder: where the translations under each setting are kept; those that are there are not made again.
     data: the folder of Multi30k's raw files, if it is not to be downloaded.
@@ -222,7 +222,7 @@ def record(folder: Path, data: str | None = None) -> dict[str, Any]:
 
 
 def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """{setting: BLEU, its 95% interval, what is lost against the intact model, ...} of what `record` kept.
+    """Return {setting: BLEU, its 95% interval, its loss against the intact model, ...} of what `record` kept.
 
     The intervals are those of a bootstrap over sentences, the second one paired.
     """
@@ -232,11 +232,11 @@ def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]
     picks = np.random.default_rng(SEED).multinomial(len(whole), evenly, NUM_SAMPLES)
     table = {}
     for setting in settings:
-        found = read_json(folder / f"{setting or 'intact'}.json")
-        counts = np.array(found["counts"])
+        kept = read_json(folder / f"{setting or 'intact'}.json")
+        counts = np.array(kept["counts"])
         lost = scoring.bootstrap(counts, whole, np.random.default_rng(SEED), NUM_SAMPLES)
         interval = np.quantile(scoring.bleu_of_counts(picks @ counts), [0.025, 0.975])
-        pairs = zip(found["hypotheses"], intact["hypotheses"], strict=True)
+        pairs = zip(kept["hypotheses"], intact["hypotheses"], strict=True)
         table[setting] = {
             "bleu": round(float(scoring.bleu_of_counts(counts.sum(0))), 2),
             "interval": interval.round(2).tolist(),
@@ -248,11 +248,12 @@ def summarise(folder: Path, settings: Sequence[str]) -> dict[str, dict[str, Any]
 
 
 def recorded_table(names: Mapping[str, str]) -> str:
-    """A line for each of some recorded settings, {what it is called: setting}."""
-    settings = recorded_runs.read("ablation")["settings"]
-    lines = [f"{'test BLEU, beam of 5':36} 95% interval     lost    95% interval     changed"]
+    """Return the command, and a line for each of some recorded settings, {its name here: setting}."""
+    recorded = recorded_runs.read("ablation")
+    heading = f"{'test BLEU, beam of 5':36} 95% interval     lost    95% interval     changed"
+    lines = [recorded["command"], heading]
     for name, setting in names.items():
-        row = settings[setting]
+        row = recorded["settings"][setting]
         bleu = "{:5.1f}  {:5.1f} to {:4.1f}".format(row["bleu"], *row["interval"])
         lost = "{:5.1f}   {:5.1f} to {:4.1f}".format(row["lost"], *row["lost interval"])
         lines.append(f"{name:30} {bleu}   {lost} {row['changed']:10}")

@@ -53,7 +53,7 @@ def collate(pairs: Sequence[Pair], device: str | torch.device = "cpu") -> Batch:
 def bucket(
     pairs: Sequence[Pair], *, max_tokens: int, generator: torch.Generator
 ) -> list[list[int]]:
-    """Lists of indices of pairs of similar length, in a random order that the generator decides.
+    """Return lists of indices of pairs of similar length, in a random order that the generator decides.
 
     The longer side of a batch, padded, holds at most max_tokens (or the batch is a single pair).
     """

@@ -20,12 +20,12 @@ FOLDER = Path(__file__).parent / "bundled_model"
 
 
 def folder_of(run: str | Path | None) -> Path:
-    """The folder of a run, or of the bundled model."""
+    """Return the folder of a run, or of the bundled model."""
     return FOLDER if run is None else Path(run)
 
 
 def open_run(run: str | Path | None = None, *, device: DeviceLike = None) -> Run:
-    """The run in a folder, or the bundled model."""
+    """Return the run in a folder, or the bundled model."""
     return Run.load(folder_of(run), device=device)
 
 

@@ -80,7 +80,7 @@ def record(options: SimpleNamespace) -> dict[str, Any]:
 
 
 def _of_ranks(hypotheses, pairs):
-    """Numbers of the captions whose chrF has one of the ranks, the worst first."""
+    """Return the numbers of the captions whose chrF has one of the ranks, the worst first."""
     from sacrebleu.metrics.chrf import CHRF
 
     chrf = CHRF()
@@ -118,7 +118,7 @@ def words_kept(
 
 
 def bleu_by_group(run: Record, groups: np.ndarray) -> list[dict[str, float]]:
-    """The test BLEU of a recorded run on each group of captions, and how many captions that are."""
+    """Return the test BLEU of a recorded run on each group of captions, and how many captions that are."""
     return [
         {
             "captions": int((groups == group).sum()),
@@ -129,7 +129,7 @@ def bleu_by_group(run: Record, groups: np.ndarray) -> list[dict[str, float]]:
 
 
 def recorded_table() -> str:
-    """The recorded counts as text: a line for each run."""
+    """Return the recorded counts as text: a line for each run."""
     analysis = recorded()
     sizes = [group["captions"] for group in next(iter(analysis["unseen"].values()))]
     lines = [

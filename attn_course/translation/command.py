@@ -138,13 +138,13 @@ def _say(text):
 )
 @click.option("--out", required=True, metavar="RUN", help="The folder of the run.")
 @click.pass_obj
-def train(words: list[str], **given: Any) -> None:
+def train(words: list[str], **choices: Any) -> None:
     """Train a translator and record the run.
 
     Ctrl-C stops after the step it is at; the same command goes on from there.
     """
     _say("starting ...")
-    options = SimpleNamespace(**given)
+    options = SimpleNamespace(**choices)
     config = config_of(options)
     corpus = load(config.corpus, data=options.data)
     _say(f"{len(corpus.train):,} sentence pairs to train on; loading torch ...")
@@ -166,7 +166,7 @@ def train(words: list[str], **given: Any) -> None:
 
 
 def config_of(options):
-    """The settings of the preset, with the changes that were asked for."""
+    """Return the settings of the preset, with the changes that were asked for."""
     preset = options.preset or ("ladder" if options.data else "default")
     config = replace(PRESETS[preset], seed=options.seed)
     if options.architecture == "transformer" and options.attention:
@@ -185,7 +185,7 @@ def config_of(options):
 
 
 def config_for_gpu(config: Config, tokens: int | None) -> Config:
-    """The settings for a GPU, and a line that says what they changed; a budget that was asked for stays."""
+    """Return the settings for a GPU, and say what they change; a budget that was asked for stays."""
     changed = for_gpu(config)
     if tokens:
         changed = replace(changed, tokens=tokens)

@@ -99,7 +99,7 @@ def multi30k(data: str | None = None) -> Corpus:
 
 
 def _folder(path):
-    """The path of a folder that exists."""
+    """Return the path of a folder that exists."""
     folder = Path(path)
     if not folder.is_dir():
         raise UserError(
@@ -109,7 +109,7 @@ def _folder(path):
 
 
 def _checked(folder):
-    """{name: path} of Multi30k's six files in the reader's own folder, which is never written to."""
+    """Return {name: path} of Multi30k's six files in the reader's own folder, which is never written to."""
     paths = {name: folder / name for name in CHECKSUMS}
     missing = [name for name, path in paths.items() if not path.is_file()]
     if missing:
@@ -123,7 +123,7 @@ def _checked(folder):
 
 
 def _listed(names):
-    """Words joined as in a sentence: a, b and c."""
+    """Join words as in a sentence: a, b and c."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
@@ -153,7 +153,7 @@ def own_text(folder: str | Path) -> Corpus:
 
 
 def _split_of(folder, stem):
-    """The pairs of one split, from its two files."""
+    """Return the pairs of one split, from its two files."""
     paths = {f"{stem}.{language}": _path_of(folder, stem, language) for language in LANGUAGES}
     missing = [name for name, path in paths.items() if path is None]
     if missing:
@@ -165,19 +165,19 @@ def _split_of(folder, stem):
 
 
 def _path_of(folder, stem, language):
-    """The file stem.language or stem.language.gz in a folder, or None."""
+    """Return the file stem.language or stem.language.gz in a folder, or None."""
     names = (f"{stem}.{language}", f"{stem}.{language}.gz")
     return next((folder / name for name in names if (folder / name).is_file()), None)
 
 
 def _usable(pairs):
-    """The pairs of which both sides are neither empty nor very long, without blanks at the ends."""
+    """Return the pairs of which both sides are neither empty nor very long, without blanks at the ends."""
     stripped = [(source.strip(), target.strip()) for source, target in pairs]
     return [pair for pair in stripped if all(0 < len(side) <= LONGEST for side in pair)]
 
 
 def _held_out(pairs):
-    """(pairs at regular distances, all others whose source is not among them)."""
+    """Return (pairs at regular distances, all others whose source is not among them)."""
     held_out = pairs[:: max(20, -(-len(pairs) // HELD_OUT))]
     sources = {source for source, _ in held_out}
     return held_out, [pair for pair in pairs if pair[0] not in sources]
@@ -204,7 +204,7 @@ def test_set(year: str, data: str | None = None) -> tuple[list[str], list[str]]:
 
 
 def _fetched(name):
-    """The path of the cached file; a missing or damaged one is downloaded aside, checked, then moved in."""
+    """Return the path of the cached file; a missing or damaged one is downloaded, checked, then moved in."""
     import pooch  # only a large corpus needs it
     from requests import RequestException
 
@@ -222,7 +222,7 @@ def _fetched(name):
 
 
 def _lines(text):
-    """Lines end at a newline alone: str.splitlines would also cut at rarer characters inside one."""
+    """Split a text at newlines alone: str.splitlines would also cut at rarer characters inside a line."""
     return text.removesuffix("\n").split("\n")
 
 

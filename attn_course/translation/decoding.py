@@ -17,7 +17,7 @@ class Hypothesis(NamedTuple):
 
 
 def advance(model: Any, last: Tensor, memory: Any, state: Tensor | None) -> tuple[Tensor, Tensor]:
-    """One step of any search.
+    """Make one step of any search.
 
     last: (N, 1), the tokens written last. memory: of N sentences. state: None at the start.
     Returns log-probabilities (N, V) of the next token, and the new state.
@@ -30,7 +30,7 @@ def advance(model: Any, last: Tensor, memory: Any, state: Tensor | None) -> tupl
 
 @torch.inference_mode()
 def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Tensor) -> list[Ids]:
-    """The likeliest token at each step, for each sentence.
+    """Return the likeliest token at each step, for each sentence.
 
     source: (B, S). lengths: (B,) on the CPU.
     max_length: of a translation, in tokens; one number, or one for each sentence, (B,) on the CPU.
@@ -54,7 +54,7 @@ def greedy(model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Ten
 
 
 def _limits(max_length, source):
-    """The longest translation of each sentence (B, 1) on the device of source, and the longest of all."""
+    """Return the limit of each sentence in subwords (B, 1), on the device of source, and the largest."""
     limits = torch.as_tensor(max_length).expand(len(source))[:, None]
     return limits.to(source.device, non_blocking=True), int(limits.max())
 
@@ -136,18 +136,18 @@ class _Beams:
         return rows
 
     def _ranks(self, scores, sizes):
-        """Log-probability / length ** length_penalty."""
+        """Return log-probability / length ** length_penalty."""
         return scores / sizes**self.length_penalty
 
     def ranked(self) -> tuple[Tensor, Tensor]:
-        """Rows (B, K) and their scores (B, K), best first."""
+        """Return rows (B, K) and their scores (B, K), best first."""
         values = self._ranks(self.scores, self.sizes)
         values, order = values.sort(dim=-1, descending=True, stable=True)
         return self.first + order, values
 
 
 def _searched(model, source, lengths, max_length, size, length_penalty):
-    """The beams when every hypothesis has come to its end, or is as long as it may be."""
+    """Return the beams when every hypothesis has come to its end, or is as long as it may be."""
     limits, num_steps = _limits(max_length, source)
     beams = _Beams(source, size, length_penalty)
     memory = model.encode(source, lengths)
@@ -175,7 +175,7 @@ def beam(
     size: int = 5,
     length_penalty: float = 1.0,
 ) -> list[Ids]:
-    """The best of `size` hypotheses by log-probability / length ** length_penalty.
+    """Return the best of `size` hypotheses by log-probability / length ** length_penalty.
 
     source, lengths, max_length: as for `greedy`.
     """
@@ -188,7 +188,7 @@ def beam(
 def n_best(
     model: Any, source: Tensor, lengths: Tensor, *, max_length: int | Tensor, size: int = 5
 ) -> list[list[Hypothesis]]:
-    """All hypotheses of the last beam, best first, for each sentence; arguments as for `beam`."""
+    """Return all hypotheses of the last beam, best first, for each sentence; arguments as for `beam`."""
     beams = _searched(model, source, lengths, max_length, size, length_penalty=1)
     rows, values = beams.ranked()
     ranks = values.cpu().tolist()
@@ -196,6 +196,5 @@ def n_best(
     for chosen, scores in zip(rows, ranks, strict=True):
         hypotheses = map(Hypothesis, _trimmed(beams.tokens[chosen]), scores)
         # a wide beam may have places that nothing could fill
-        found = [hypothesis for hypothesis in hypotheses if hypothesis.score > -torch.inf]
-        lists.append(found)
+        lists.append([hypothesis for hypothesis in hypotheses if hypothesis.score > -torch.inf])
     return lists

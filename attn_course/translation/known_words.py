@@ -17,7 +17,7 @@ GERMAN = 0.25  # share of common words below which a sentence does not look Germ
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text without its punctuation.
+    """Return the words of a text without its punctuation.
 
     >>> words_of("Ein Hund, der rennt.")
     ['Ein', 'Hund', 'der', 'rennt']
@@ -30,13 +30,13 @@ def _number(word):
 
 
 def _listed(words):
-    """The first five, for a sentence."""
+    """Return the first five, for a sentence."""
     listed = ", ".join(words[:5])
     return f"{listed}, ..." if len(words) > 5 else listed
 
 
 def _holds(numbers, place, word):
-    """Whether a word has one of these numbers; the first of a sentence may be written with a capital."""
+    """Return True if a word has one of these numbers; the first may be written with a capital."""
     return _number(word) in numbers or (place == 0 and _number(word.lower()) in numbers)
 
 
@@ -54,7 +54,7 @@ class KnownWords:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> "KnownWords":
-        """All words of the German texts of some pairs, German and English."""
+        """Return all words of the German texts of some pairs, German and English."""
         german: Counter[str] = Counter()
         english: Counter[str] = Counter()
         longest = 0
@@ -69,7 +69,7 @@ class KnownWords:
 
     @classmethod
     def load(cls, folder: Path) -> "KnownWords | None":
-        """Those of a run folder; None of a run that kept none."""
+        """Return the known words of a run folder, or None if the run kept none."""
         path = folder / FILE
         if not path.is_file():
             return None
@@ -91,7 +91,7 @@ class KnownWords:
         np.savez(folder / FILE, numbers=numbers, common=common, longest=self.longest)
 
     def unknown(self, sentence: str) -> list[str]:
-        """The words of a sentence that the training text does not hold.
+        """Return the words of a sentence that the training text does not hold.
 
         Capitals count, as they do for the model; the first word may have one because it is the first.
         """
@@ -102,7 +102,7 @@ class KnownWords:
         ]
 
     def remark(self, sentence: str) -> str | None:
-        """One honest sentence about a text that is far from the training text or has words it has not."""
+        """Return one sentence about a text that is far from the training text or has words it has not."""
         reason = self._why_far(sentence)
         if reason:
             return f"{reason}: do not trust the translation."
@@ -115,7 +115,7 @@ class KnownWords:
         return None
 
     def remark_on_lines(self, lines: Sequence[str]) -> str | None:
-        """The same about the lines of a text, empty ones left out: which are far."""
+        """Return a sentence that names the lines of a text that are far; empty lines are left out."""
         numbered = enumerate(lines, 1)
         far = [str(i) for i, line in numbered if line.strip() and self._why_far(line)]
         if not far:

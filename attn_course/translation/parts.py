@@ -135,7 +135,7 @@ def train(
     optimiser: torch.optim.Optimizer,
     clip: float,
 ) -> list[float]:
-    """One update for each batch; returns the loss of each."""
+    """Make one update for each batch; return the loss of each."""
     model.train()
     losses = []
     for batch in batches:
@@ -196,7 +196,7 @@ def collate(
 def batches_of(
     pairs: Sequence[Pair], size: int, generator: torch.Generator
 ) -> Iterator[list[Pair]]:
-    """Batches of `size` pairs of similar length, in random order, without end."""
+    """Yield batches of `size` pairs of similar length, in random order, without end."""
     while True:
         shuffled = [pairs[i] for i in torch.randperm(len(pairs), generator=generator).tolist()]
         shuffled.sort(key=lambda pair: (len(pair[1]), len(pair[0])))
@@ -222,7 +222,7 @@ def translate(
     memory, first = model.start(ids.to(device), mask)
 
     def step(last: Tensor, state: State | None) -> tuple[Tensor, State]:
-        """The search runs on the CPU, the model where it is."""
+        """Run a step of the model, wherever it is, for a search on the CPU."""
         state = first if state is None else state
         last = torch.as_tensor(last).flatten().to(device)
         logits, state, _ = model.decoder.step(last, state, memory, mask)
@@ -297,7 +297,7 @@ def _restored(path, model, optimiser):
 
 
 def _seconds_of_step(model, loss_of, batches):
-    """How long the loss of a batch and its gradient take; nothing is changed."""
+    """Return how long the loss of a batch and its gradient take; nothing is changed."""
     with torch.random.fork_rng():
         loss_of(model, batches[0]).backward()  # the first one is slower
         start = time.perf_counter()
@@ -370,19 +370,19 @@ class WithoutTanh(AdditiveAttention):
 
 
 def _one_ahead(pairs, pad_batch):
-    """A batch whose decoder reads the very word that it has to predict, a mistake that is recorded."""
+    """Return a batch whose decoder reads the very word that it has to predict, a mistake that is recorded."""
     source, mask, _, targets = collate(pairs, pad_batch)
     return source, mask, targets, targets
 
 
 def _without_mask(sentences, pad):
-    """A batch whose mask shows the padding, a mistake that is recorded."""
+    """Return a batch whose mask shows the padding, a mistake that is recorded."""
     ids, mask = pad_batch(sentences, pad)
     return ids, torch.ones_like(mask)
 
 
 def _trained(corpus_name, corpus, slot, seed, *, collate=collate, pad_batch=pad_batch):
-    """The scores of one translator, and the CPU seconds of its training."""
+    """Return the scores of one translator, and the CPU seconds of its training."""
     setting = SETTINGS[corpus_name]
     vocabulary, pairs, validation = encode_corpus(corpus, size=setting["vocabulary"])
     pairs = [pair for pair in pairs if max(map(len, pair)) <= LONGEST_PAIR]
@@ -428,7 +428,7 @@ def _loss_of(model, batch):
 
 @torch.inference_mode()
 def _mean_loss(model, batches):
-    """The mean cross-entropy of all subwords of these batches."""
+    """Return the mean cross-entropy of all subwords of these batches."""
     model.eval()
     counts = [int((targets != PAD).sum()) for *_, targets in batches]
     losses = [_loss_of(model, batch).item() for batch in batches]

@@ -1,8 +1,9 @@
-"""What is kept of a finished run: settings, curve, test scores, hypotheses."""
+"""The record of a finished run: settings, curve, test scores, hypotheses."""
 
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from datetime import date
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,10 @@ Curves = dict[str, list[float]]
 Ladder = dict[str, list[Record]]
 
 
-def without_paths(words: Iterable[str], **shown: str) -> str:
-    """A command as typed, but with no folder of anybody's machine in it.
+def without_paths(words: Iterable[str], **placeholders: str) -> str:
+    """Return a command as it was typed, with no folder of anybody's machine in it.
 
-    shown: {option: what is written in place of the path after it}.
+    placeholders: {option: what is written in place of the path after it}.
 
     >>> without_paths(["attn", "--data", "/home/ada/m30k", "--out=here"], data="DIR", out="RUN")
     'attn --data DIR --out RUN'
@@ -34,19 +35,20 @@ def without_paths(words: Iterable[str], **shown: str) -> str:
     written = []
     before = ""
     for part in chain.from_iterable(word.split("=", 1) for word in words):
-        written.append(shown.get(before, part))
+        written.append(placeholders.get(before, part))
         before = part.removeprefix("--")
     return shlex.join(written)
 
 
 def record(trainer: Trainer, run: Run, command: str) -> Record:
-    """Write record.json, what is kept of a run, in the run's folder; it is returned too.
+    """Write the record of a run to record.json in its folder, and return it.
 
     command: what was typed, without anybody's folders.
     """
     threads = torch.get_num_threads()
     result = {
         "command": command,
+        "date": date.today().isoformat(),
         "config": asdict(trainer.config),
         "num_parameters": sum(p.numel() for p in run.model.parameters()),
         "machine": f"{trainer.device.type}, {threads} threads, torch {torch.__version__}",
@@ -60,11 +62,10 @@ def record(trainer: Trainer, run: Run, command: str) -> Record:
 
 
 def scores_of_test(run: Run, pairs: Sequence[TextPair]) -> Record:
-    """Scores of the test pairs; hypotheses and BLEU counts of greedy search, sentence by sentence.
+    """Return the scores of the test pairs, and each sentence's hypothesis and BLEU counts of greedy search.
 
-    Returns {"test", "source_words", "counts", "hypotheses"}, plain data.
-    From the counts the score, its bootstrap and its dependence on length can be computed again without
-    the references.
+    The keys are "test", "source_words", "counts" and "hypotheses". From the counts the score, its bootstrap
+    and its dependence on length can be computed again without the references.
     """
     sources, references = zip(*pairs, strict=True)
     greedy = run.translate(sources)
@@ -87,7 +88,7 @@ def _row(numbers):
 
 
 def read_record(path: Path) -> Record:
-    """A record, with source_words (n,) and counts (n, 10) as arrays."""
+    """Return a record, with source_words (n,) and counts (n, 10) as arrays."""
     result = read_json(path)
     result["source_words"] = np.array(result["source_words"].split(), int)
     result["counts"] = np.array([row.split() for row in result["counts"]], int)
@@ -95,32 +96,30 @@ def read_record(path: Path) -> Record:
 
 
 def records(pattern: str) -> list[Record]:
-    """The committed records attn_course/runs/PATTERN.json, the smallest budget first."""
-    paths = sorted(FOLDER.glob(f"{pattern}.json"))
-    found = [read_record(path) for path in paths]
-    found.sort(key=lambda record: record["config"]["tokens"])
-    return found
+    """Return the committed records attn_course/runs/PATTERN.json, the smallest budget first."""
+    committed = [read_record(path) for path in sorted(FOLDER.glob(f"{pattern}.json"))]
+    return sorted(committed, key=lambda record: record["config"]["tokens"])
 
 
 def recorded(name: str) -> Ladder:
-    """The committed records attn_course/runs/NAME_ATTENTION_SEED.json as {attention: [one a seed]}."""
+    """Return the committed records attn_course/runs/NAME_ATTENTION_SEED.json, {attention: [one a seed]}."""
     runs = {}
     for attention in ATTENTIONS:
-        found = records(f"{name}_{attention}_[0-9]")
-        if found:
-            runs[attention] = found
+        seeds = records(f"{name}_{attention}_[0-9]")
+        if seeds:
+            runs[attention] = seeds
     if not runs:
         raise UserError(f"there is no recorded run attn_course/runs/{name}_*.json.")
     return runs
 
 
 def table(ladder: Ladder) -> str:
-    """{attention: records} as text: test BLEU of each seed (greedy), mean, sample deviation, and cost."""
+    """Return {attention: records} as text: test BLEU of each seed (greedy), mean, spread and cost."""
     lines = [f"{'':5} test BLEU of each seed       mean  spread  perplexity  CPU seconds each"]
-    for name, found in ladder.items():
-        bleu = np.array([record["test"]["greedy"]["bleu"] for record in found])
-        perplexity = np.mean([record["test"]["perplexity"] for record in found])
-        seconds = np.mean([record["cpu_seconds"] for record in found])
+    for name, runs in ladder.items():
+        bleu = np.array([record["test"]["greedy"]["bleu"] for record in runs])
+        perplexity = np.mean([record["test"]["perplexity"] for record in runs])
+        seconds = np.mean([record["cpu_seconds"] for record in runs])
         seeds = " ".join(f"{score:5.1f}" for score in bleu)
         spread = f"{bleu.std(ddof=1):.1f}" if len(bleu) > 1 else "-"
         lines.append(
@@ -130,7 +129,7 @@ def table(ladder: Ladder) -> str:
 
 
 def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], Curves]:
-    """BLEU by the length of the source, in groups of equally many sentences.
+    """Return BLEU by the length of the source, in groups of equally many sentences.
 
     Returns the mean number of source words of each group, and {attention: BLEU of each group, averaged
     over seeds}.
@@ -144,7 +143,7 @@ def by_length(ladder: Ladder, *, num_groups: int = 4) -> tuple[list[float], Curv
     for k in range(num_groups):
         rows = numbers == k
         middles.append(words[rows].mean())
-        for name, found in ladder.items():
-            bleu = [scoring.bleu_of_counts(record["counts"][rows].sum(0)) for record in found]
+        for name, runs in ladder.items():
+            bleu = [scoring.bleu_of_counts(record["counts"][rows].sum(0)) for record in runs]
             series[name].append(float(np.mean(bleu)))
     return middles, series

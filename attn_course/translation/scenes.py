@@ -150,7 +150,7 @@ class Clause(NamedTuple):
         return [*words, *tail, finite]
 
     def _german_parts(self):
-        """All but the verb, in the order of a German clause."""
+        """Return all but the verb, in the order of a German clause."""
         parts = {"subject": self._german_subject()}
         if "dat" in self.objects:
             parts["dat"] = tag(self.objects["dat"].german("dat"), self.key("dat"))
@@ -183,7 +183,7 @@ class Clause(NamedTuple):
         return [(preposition, where), first, *rest]
 
     def _german_verb(self):
-        """The finite verb, and what stands at the end of a main clause."""
+        """Return the finite verb, and what stands at the end of a main clause."""
         verb = self.verb
         plural = self.subject.plural
         act = {self.key("act")}
@@ -251,7 +251,7 @@ class Clause(NamedTuple):
         return words
 
     def _english_objects(self):
-        """The thing, and then to whom; "to" belongs to the article after it."""
+        """Name the thing, and then to whom; "to" belongs to the article after it."""
         words: Words = []
         for case in ("acc", "dat"):
             if case in self.objects:
@@ -288,7 +288,7 @@ def _phrase(rng, noun, *, plural):
 
 
 def _of_kind(rng, kind, *, but=None):
-    """A phrase about a noun of the kind, never about the noun `but`."""
+    """Return a phrase about a noun of the kind, never about the noun `but`."""
     nouns = [noun for noun in NOUNS if kind in noun.kinds]
     if but in nouns:
         nouns.remove(but)
@@ -332,7 +332,7 @@ def _clause(
 
 
 def _front(rng, clause):
-    """What stands before the verb: the subject, an adverbial, or an object that its case gives away."""
+    """Choose what stands before the verb: subject, adverbial, or an object that its case gives away."""
     fronts = ["subject"]
     if clause.time:
         fronts.append("time")
@@ -363,7 +363,7 @@ def _scene(rng):
 
 
 def _joined(rng, main, *, first):
-    """A main clause and one with its verb at the end, the latter first or last."""
+    """Return a main clause and one with its verb at the end, the latter first or last."""
     german, english = rng.choice(CONJUNCTIONS)
     main = main._replace(time=None)
     tense = None
@@ -405,7 +405,7 @@ def finish(german: Words, english: Words) -> ToldScene:
 
 
 def _written(words):
-    """The sentence as it is read, with a capital and no blank before a mark."""
+    """Return the sentence as it is read, with a capital and no blank before a mark."""
     text = " ".join(word for word, _ in words)
     text = text.replace(" ,", ",").replace(" .", ".")
     return text[0].upper() + text[1:]

@@ -17,7 +17,7 @@ from attn_course.translation.vocabulary import BOS, PAD, Pair
 
 
 def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any]:
-    """BLEU (cased, 13a) and chrF of detokenised text.
+    """Return BLEU (cased, 13a) and chrF of detokenised text.
 
     Returns {"bleu", "chrf", "signature"}; the signature makes them comparable.
     """
@@ -34,7 +34,7 @@ def score(hypotheses: Sequence[str], references: Sequence[str]) -> dict[str, Any
 
 
 def counts(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
-    """What BLEU needs of each sentence (n, 10): matches and totals of 1- to 4-grams, both lengths.
+    """Return the counts (n, 10) that BLEU needs: matches and totals of 1- to 4-grams, and both lengths.
 
     The corpus score is a function of their sum alone, so a recorded run can be scored again, on any
     choice of sentences, without the references.
@@ -50,7 +50,7 @@ def counts(hypotheses: Sequence[str], references: Sequence[str]) -> np.ndarray:
 
 
 def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
-    """BLEU of summed counts, equal to sacrebleu's for a corpus with every n-gram order matched.
+    """Return BLEU of summed counts, equal to sacrebleu's if every n-gram order has a match.
 
     counts: (..., 10) as `counts` gives them, added up over sentences. Returns (...).
     """
@@ -68,7 +68,7 @@ def bleu_of_counts(counts: np.ndarray) -> np.ndarray:
 def bootstrap(
     worse: np.ndarray, better: np.ndarray, rng: np.random.Generator, num_samples: int
 ) -> tuple[float, float, float, float]:
-    """Paired bootstrap of two systems' counts (n, 10) on the same n sentences: (gain, low, high, p).
+    """Resample two systems' counts (n, 10) on the same n sentences in pairs: (gain, low, high, p).
 
     worse, better: what `counts` gives for each system.
     The difference in BLEU, its central 95% interval, and the one-sided p: how often, among resampled
@@ -85,7 +85,7 @@ def bootstrap(
 
 
 def p_value(count: int, num_samples: int) -> str:
-    """The share of samples that go the other way, in words that are true at both ends too.
+    """Say which share of samples goes the other way, in words that are also true for none and for all.
 
     A chance below 1 - 0.05 ** (1 / num_samples) leaves no trace in so many samples more than once in twenty
     times; so neither 0 nor 1 is written.
@@ -103,7 +103,7 @@ def p_value(count: int, num_samples: int) -> str:
 
 @torch.inference_mode()
 def subword_losses(model: Any, batch: Batch, *, teacher_forcing: bool = True) -> Tensor:
-    """The loss (B, T) of every true target subword of a Batch, padding included.
+    """Return the loss (B, T) of every true target subword of a Batch, padding included.
 
     Each is predicted after the true ones before it; with teacher forcing off, after those that the
     model itself would have written.
@@ -133,7 +133,7 @@ def _own_inputs(model, memory, inputs):
 
 
 def perplexity(model: Any, pairs: Sequence[Pair], *, batch_size: int = 100) -> float:
-    """exp of the mean negative log-likelihood per target subword, end mark included, start mark not.
+    """Return exp of the mean negative log-likelihood per target subword, the end mark among them.
 
     pairs: ids of source and target, without marks.
     Teacher forcing is on: each subword is predicted after the true ones before it.

@@ -53,25 +53,25 @@ def explain(run: Run, sentence: str, folder: Path, *, beam_size: int) -> Explana
     weights = np.zeros((len(english), len(german)))
     if weights.size:
         weights = run.word_weights([(sentence, best)])[0]
-    known = KnownWords.load(folder)
+    known_words = KnownWords.load(folder)
     return Explanation(
         sentence=sentence,
         candidates=candidates,
         german=german,
         english=english,
         weights=weights,
-        remark=known.remark(sentence) if known else None,
+        remark=known_words.remark(sentence) if known_words else None,
     )
 
 
-def draw(found: Explanation, width: int = 80) -> str:
-    """The map as text, in at most `width` columns: English words down, German words across.
+def draw(explanation: Explanation, width: int = 80) -> str:
+    """Return the map as text, in at most `width` columns: English words down, German words across.
 
     The darker a cell, the more weight. German words that do not fit beside the others follow below.
     """
     longest = max(width // 4, 4)
-    english = [_shortened(word, longest) for word in found.english]
-    german = [_shortened(word, longest) for word in found.german]
+    english = [_shortened(word, longest) for word in explanation.english]
+    german = [_shortened(word, longest) for word in explanation.german]
     margin = max(map(len, english), default=0)
     blocks: list[list[int]] = [[]]
     used = margin
@@ -81,7 +81,9 @@ def draw(found: Explanation, width: int = 80) -> str:
             used = margin
         blocks[-1].append(column)
         used += 1 + len(word)
-    return "\n\n".join(_block(english, german, found.weights, margin, block) for block in blocks)
+    return "\n\n".join(
+        _block(english, german, explanation.weights, margin, block) for block in blocks
+    )
 
 
 def _shortened(word, longest):
@@ -89,7 +91,7 @@ def _shortened(word, longest):
 
 
 def _block(english, german, weights, margin, columns):
-    """Some columns of the map; each shade stands for the nearest quarter of the weight."""
+    """Draw some columns of the map; each shade stands for the nearest quarter of the weight."""
     lines = [" ".join(["".rjust(margin), *(german[column] for column in columns)])]
     for word, row in zip(english, weights, strict=True):
         cells = [word.rjust(margin)]
@@ -100,14 +102,14 @@ def _block(english, german, weights, margin, columns):
     return "\n".join(lines)
 
 
-def write_page(found: Explanation, path: Path) -> None:
-    """A page of its own, with the map and the list of hypotheses."""
+def write_page(explanation: Explanation, path: Path) -> None:
+    """Write a page with the map and the list of hypotheses."""
     from jinja2 import Environment, PackageLoader
 
     loader = PackageLoader("attn_course.translation", "templates")
     template = Environment(loader=loader, autoescape=True).get_template(TEMPLATE)
-    rows = list(zip(found.english, found.weights.tolist(), strict=True))
-    text = template.render(found=found, rows=rows)
+    rows = list(zip(explanation.english, explanation.weights.tolist(), strict=True))
+    text = template.render(explanation=explanation, rows=rows)
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

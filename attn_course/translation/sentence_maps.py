@@ -31,21 +31,20 @@ class SentenceMap(NamedTuple):
     weights: np.ndarray
 
     def strongest(self) -> list[tuple]:
-        """Each English word, the German one at which it looks most, and that weight."""
-        looked_at = [self.german[place] for place in self.weights.argmax(1)]
+        """Return for each English word the German one at which it looks most, and that weight."""
+        looked_at = [self.german[s] for s in self.weights.argmax(1)]
         largest = self.weights.max(1).tolist()
         return list(zip(self.english, looked_at, largest, strict=True))
 
 
 def recorded_map(name: str) -> SentenceMap:
-    """The recorded map of one of SENTENCES."""
-    found = recorded_runs.read("sentence_maps")["maps"][name]
-    weights = np.array(found["weights"])
-    return SentenceMap(**{**found, "weights": weights})
+    """Return the recorded map of one of SENTENCES."""
+    recorded = recorded_runs.read("sentence_maps")["maps"][name]
+    return SentenceMap(**recorded | {"weights": np.array(recorded["weights"])})
 
 
 def record() -> dict[str, Any]:
-    """Translate every sentence with the bundled model; where each word of the translations looked."""
+    """Translate every sentence with the bundled model, and record where each English word looked."""
     from attn_course.translation.bundled import FOLDER, open_run
     from attn_course.translation.sentence import explain
 
@@ -53,13 +52,13 @@ def record() -> dict[str, Any]:
     trained = recorded_runs.read_json(FOLDER / "record.json")
     maps = {}
     for name, sentence in SENTENCES.items():
-        found = explain(run, sentence, FOLDER, beam_size=BEAM)
+        explanation = explain(run, sentence, FOLDER, beam_size=BEAM)
         maps[name] = {
             "sentence": sentence,
-            "translation": found.translation,
-            "english": found.english,
-            "german": [*found.german, END],
-            "weights": _with_end(found.weights),
+            "translation": explanation.translation,
+            "english": explanation.english,
+            "german": [*explanation.german, END],
+            "weights": _with_end(explanation.weights),
         }
     return {
         "model": trained["command"],
@@ -70,7 +69,7 @@ def record() -> dict[str, Any]:
 
 
 def _with_end(weights):
-    """Rows of plain numbers that sum to one: what no word has is the end mark's."""
+    """Return rows of plain numbers that sum to one: the end mark gets the weight that no word has."""
     words = weights.round(4)
     rest = 1 - words.sum(1, keepdims=True)
     rows = np.hstack([words, rest.clip(0)])

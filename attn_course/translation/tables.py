@@ -29,7 +29,7 @@ LONG = 10 * 60  # seconds
 def of_trainers(
     trainers: Mapping[str, Trainer], runs: Mapping[str, Run], pairs: Sequence[TextPair]
 ) -> str:
-    """A line for each trainer: loss and validation of its last epoch, precisions on the test pairs."""
+    """Return a line for each trainer: loss and validation of its last epoch, precisions on the test pairs."""
     sources, references = zip(*pairs, strict=True)
     lines = [
         "      train validation                         test",
@@ -52,16 +52,16 @@ def of_trainers(
 
 
 def smallest_loss(num_subwords: int, smoothing: float) -> float:
-    """The loss of a model that gives each subword exactly what its smoothed label asks for."""
+    """Return the loss of a model that gives each subword exactly what its smoothed label asks for."""
     share = smoothing / num_subwords
-    wanted = np.full(num_subwords, share)
-    wanted[0] += 1 - smoothing  # whichever is the true one
-    entropies = -wanted * np.log(wanted)
+    label = np.full(num_subwords, share)
+    label[0] += 1 - smoothing  # whichever is the true one
+    entropies = -label * np.log(label)
     return float(entropies.sum())
 
 
 def links_of(corpus: Corpus) -> tuple[list[frozenset], str]:
-    """Links (English word, German word) of each test pair, and what they are called.
+    """Return the links (English word, German word) of each test pair, and their name.
 
     Gold links where the corpus has them. Real captions have none: there each English word is linked to the
     word on which the bundled model puts most weight.
@@ -77,7 +77,7 @@ def links_of(corpus: Corpus) -> tuple[list[frozenset], str]:
 
 
 def smallest_error_rate(corpus: Corpus, vocabulary: Vocabulary) -> float:
-    """The alignment error rate of the best choice of one link for each English word of the test pairs.
+    """Return the alignment error rate of the best choice of one link for each English word of the test pairs.
 
     A word may have two gold links or none, so that even this choice misses some.
     """
@@ -88,7 +88,7 @@ def smallest_error_rate(corpus: Corpus, vocabulary: Vocabulary) -> float:
 
 
 def running_mean(numbers: Sequence[float], window: int) -> tuple[np.ndarray, np.ndarray]:
-    """The mean of the last `window` numbers, from the first place that has so many.
+    """Return the mean of the last `window` numbers, from the first place that has so many.
 
     Returns the places, counted from 1, and the means.
     """
@@ -99,8 +99,13 @@ def running_mean(numbers: Sequence[float], window: int) -> tuple[np.ndarray, np.
 
 
 def of_architectures(compared: Mapping[str, Sequence[Record]]) -> str:
-    """A line for each record of each architecture: budget, size, time, test BLEU of both searches."""
-    lines = ["test 2016         subwords  parameters  CPU seconds   BLEU greedy  beam 5"]
+    """Return a line for each record of each architecture: budget, size, time, test BLEU of both searches.
+
+    The command above them is that of the last record.
+    """
+    *_, last_records = compared.values()
+    lines = [last_records[-1]["command"]]
+    lines += ["test 2016         subwords  parameters  CPU seconds   BLEU greedy  beam 5"]
     for name, records in compared.items():
         for record in records:
             subwords = record["metrics"][-1]["tokens"]
@@ -116,25 +121,25 @@ def of_architectures(compared: Mapping[str, Sequence[Record]]) -> str:
 
 
 def width_apart(one: np.ndarray, other: np.ndarray, num_samples: int = 2000) -> float:
-    """The width of the 95% interval of a BLEU gain if each system gets resampled test sets of its own.
+    """Return the width of the 95% interval of a BLEU gain if each system gets resampled test sets of its own.
 
     one, other: counts (N, 10) of two systems on the same N sentences, added over seeds.
     """
     rng = np.random.default_rng(0)
     num_sentences = len(one)
     evenly = np.full(num_sentences, 1 / num_sentences)
-    found = []
+    scores = []
     for counts in (one, other):
         picks = rng.multinomial(num_sentences, evenly, num_samples)  # (samples, N)
-        found.append(scoring.bleu_of_counts(picks @ counts))
-    low, high = np.quantile(found[1] - found[0], [0.025, 0.975])
+        scores.append(scoring.bleu_of_counts(picks @ counts))
+    low, high = np.quantile(scores[1] - scores[0], [0.025, 0.975])
     return float(high - low)
 
 
 def expected_time(
     preset: str, configs: Mapping[str, Config], num_runs: int, device: DeviceLike = None
 ) -> str:
-    """Device, preset and minutes to expect for so many runs, and a warning where a CPU takes long."""
+    """Say which device and preset, how many minutes so many runs may take, and whether a CPU takes long."""
     chosen = best_device(device)
     config = next(iter(configs.values()))
     if chosen.type == "cpu":

@@ -35,7 +35,7 @@ class Run(NamedTuple):
     def load(
         cls, folder: str | Path, *, device: DeviceLike = None, slot: nn.Module | None = None
     ) -> "Run":
-        """The best model of a run folder.
+        """Return the best model of a run folder.
 
         slot: the module in the place of attention, if the run was trained with one of its own.
         """
@@ -84,7 +84,7 @@ class Run(NamedTuple):
         )
 
     def n_best(self, sentence: str, *, beam_size: int = 5) -> list[Hypothesis]:
-        """The hypotheses of the last beam for one sentence, best first.
+        """Return the hypotheses of the last beam for one sentence, best first.
 
         Their scores are log-probabilities per subword.
         """
@@ -101,7 +101,7 @@ class Run(NamedTuple):
 
     @torch.no_grad()
     def stepper(self, sentences: Sequence[str]) -> Stepper:
-        """What a search calls for B sentences: step(last, state) -> (logits, state).
+        """Return the function that a search calls for B sentences: step(last, state) -> (logits, state).
 
         last: (B,), the tokens written last. state: what the step before returned, None at first.
         logits: (B, V) on the CPU.
@@ -136,7 +136,7 @@ class Run(NamedTuple):
         return step, SearchState(self.model.eval().encode(*self._padded(sentences)))
 
     def _refuse_long(self, sentences):
-        """The sizes of the sentences in subwords, none above the limit."""
+        """Return the sizes of the sentences in subwords, none above the limit."""
         sizes = [len(self.vocabulary.encode(sentence)) for sentence in sentences]
         for line, size in enumerate(sizes, 1):
             if size > MAX_SOURCE:
@@ -172,7 +172,7 @@ class Run(NamedTuple):
     def losses(
         self, pairs: Sequence[TextPair], *, teacher_forcing: bool = True
     ) -> tuple[Tensor, Tensor]:
-        """The loss of each true target subword of some pairs, in one batch.
+        """Return the loss of each true target subword of some pairs, in one batch.
 
         Returns losses (B, T), and (B, T), True where there is no padding, both on the CPU.
         """
@@ -183,7 +183,7 @@ class Run(NamedTuple):
 
     @torch.inference_mode()
     def word_weights(self, pairs: Sequence[TextPair]) -> list[np.ndarray]:
-        """Teacher-forced attention from word to word: for each pair an array (target words, source words).
+        """Return teacher-forced attention from word to word, an array (target words, source words) a pair.
 
         Subwords of one source word add up, those of one target word are averaged; end marks are left out.
         """
@@ -202,11 +202,11 @@ class Run(NamedTuple):
         return found
 
     def _membership(self, ids):
-        """(pieces, words), 1 where the piece belongs to the word."""
+        """Return an array (pieces, words), 1 where the piece belongs to the word."""
         numbers = self.vocabulary.word_numbers(ids)
         return np.eye(numbers[-1] + 1)[numbers]
 
 
 def longest_of(lengths: Tensor) -> Tensor:
-    """How many subwords a translation may have, by the length of its own source: (B,) -> (B,)."""
+    """Return how many subwords a translation may have, by the length of its source: (B,) -> (B,)."""
     return 2 * lengths + 10

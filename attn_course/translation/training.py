@@ -39,7 +39,7 @@ def rate_at(step: int, fraction: float, config: Config) -> float:
 
 
 def loss_sum(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> torch.Tensor:
-    """Summed cross-entropy of the real target subwords of a batch, a scalar.
+    """Return the summed cross-entropy of the real target subwords of a batch, a scalar.
 
     smoothing: the share of the target's mass that is spread over all subwords.
     """
@@ -115,7 +115,7 @@ class Trainer(BaseTrainer):
 
     @property
     def ended(self) -> bool:
-        """Whether the budget is spent or validation BLEU has stopped rising."""
+        """True if the budget is spent or validation BLEU has stopped rising."""
         return self.spent or self.counters["stale"] >= self.config.patience
 
     def fit(self) -> Run:
@@ -152,7 +152,7 @@ class Trainer(BaseTrainer):
         return run
 
     def why_early(self) -> str:
-        """The sentence about a run that ended before its budget."""
+        """Return the sentence about a run that ended before its budget."""
         best = max(self.metrics, key=lambda row: row["bleu"])
         return (
             f"stopped early after {self.counters['tokens']:,} of {self.config.tokens:,} subwords: validation "
@@ -175,7 +175,7 @@ class Trainer(BaseTrainer):
             tokens += self._size(group)
 
     def _size(self, group):
-        """Target subwords of the pairs in group, end marks included."""
+        """Count the target subwords of the pairs in a group, end marks included."""
         targets = (self.encoded.train[i][1] for i in group)
         return sum(len(target) + 1 for target in targets)
 
@@ -190,7 +190,7 @@ class Trainer(BaseTrainer):
         )
 
     def count(self, step: Update) -> None:
-        """Batches, tokens and seconds so far."""
+        """Count batches, tokens and seconds so far."""
         self.counters["position"] += 1
         self.counters["tokens"] += step.size
         self._count_time()
@@ -219,7 +219,7 @@ class Trainer(BaseTrainer):
             write_tensors(self.folder / "best.pt", self.model.state_dict())
 
     def validate(self) -> dict[str, float]:
-        """Validation BLEU of greedy search, and perplexity per subword with teacher forcing."""
+        """Return validation BLEU of greedy search, and perplexity per subword with teacher forcing."""
         run = Run(self.model.eval(), self.vocabulary)
         sources, references = zip(*self.corpus.val, strict=True)
         scores = scoring.score(run.translate(sources), references)

@@ -25,7 +25,7 @@ class CrossMemory(NamedTuple):
     mask: Tensor
 
     def rows(self, index: Tensor) -> "CrossMemory":
-        """The memory of the sentences in index (N,), which may repeat."""
+        """Return the memory of the sentences in index (N,), which may repeat."""
         return CrossMemory(self.cross[:, index], self.mask[index])
 
 
@@ -72,7 +72,7 @@ class CrossAttention(Projections):
     def forward(
         self, x: Tensor, cross: Tensor, mask: Tensor, *, need_weights: bool
     ) -> tuple[Tensor, Tensor | None]:
-        """The context of each target token, and where it looked.
+        """Return the context of each target token, and where it looked.
 
         x: (B, T, D). cross: keys and values (2, B, H, S, d). mask: (B, S).
         Returns (B, T, D) and weights (B, H, T, S), or None in their place.
@@ -89,7 +89,7 @@ class CrossAttention(Projections):
 
 
 def feed_forward(width: int) -> nn.Sequential:
-    """Two linear layers that look at one token at a time."""
+    """Return two linear layers that look at one token at a time."""
     return nn.Sequential(
         nn.Linear(width, 2 * width),
         nn.ReLU(),
@@ -196,7 +196,7 @@ class TransformerTranslator(nn.Module):
         return logits, weights.mean(1), state
 
     def _decode(self, inputs, memory, state, *, need_weights):
-        """The same with the weights (B, H, T, S) of every head, or None in their place."""
+        """Decode as `decode` does, with the weights (B, H, T, S) of every head, or None in their place."""
         caches = self.caches_of(state)
         last = caches[-1]
         crosses = memory.cross.split(2)  # L times (2, B, H, S, d)
@@ -214,7 +214,7 @@ class TransformerTranslator(nn.Module):
         return logits, weights, state_of(caches)
 
     def caches_of(self, state: Tensor | None) -> list[Cache]:
-        """One cache a layer, holding its part of the state (2L, B, H, t, d)."""
+        """Return one cache a layer, holding its part of the state (2L, B, H, t, d)."""
         caches = [Cache(rotate) for _ in self.decoder]
         if state is not None:
             for i, cache in enumerate(caches):
@@ -230,7 +230,7 @@ class TransformerTranslator(nn.Module):
 
 
 def state_of(caches: list[Cache]) -> Tensor:
-    """The state (2L, B, H, t, d) from which `caches_of` makes these caches."""
+    """Return the state (2L, B, H, t, d) from which `caches_of` makes these caches."""
     parts: list = []
     for cache in caches:
         parts += [cache.keys, cache.values]
@@ -238,7 +238,7 @@ def state_of(caches: list[Cache]) -> Tensor:
 
 
 def _keep_variance(module):
-    """Weights under which the variance of a sum stays what it was."""
+    """Draw weights under which the variance of a sum stays what it was."""
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         nn.init.zeros_(module.bias)

@@ -29,7 +29,7 @@ class Vocabulary:
 
     @classmethod
     def learn(cls, texts: Iterable[str], *, size: int) -> "Vocabulary":
-        """The `size` pieces (fewer if the texts hold fewer) that shorten these texts the most."""
+        """Return the `size` pieces (fewer if the texts hold fewer) that shorten these texts the most."""
         model = models.BPE(unk_token=SPECIAL[UNK])
         tokenizer = Tokenizer(model)
         words = pre_tokenizers.Metaspace(prepend_scheme="first")
@@ -53,27 +53,27 @@ class Vocabulary:
         return self.tokenizer.get_vocab_size()
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text's pieces, without any mark of start or end."""
+        """Return the ids of a text's pieces, without any mark of start or end."""
         return self.tokenizer.encode(text, add_special_tokens=False).ids
 
     def encode_pair(self, pair: tuple[str, str]) -> Pair:
-        """The ids of a German and an English text."""
+        """Return the ids of a German and an English text."""
         german, english = pair
         return self.encode(german), self.encode(english)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of the ids before the first end mark; other marks are left out."""
+        """Return the text of the ids before the first end mark; other marks are left out."""
         kept = list(ids)
         if EOS in kept:
             kept = kept[: kept.index(EOS)]
         return self.tokenizer.decode(kept, skip_special_tokens=True)
 
     def pieces(self, ids: Iterable[int]) -> list[str]:
-        """The written form of each id."""
+        """Return the written form of each id."""
         return [self.tokenizer.id_to_token(i) or "" for i in ids]
 
     def words(self, text: str) -> list[str]:
-        """The words of a text, as `word_numbers` counts them."""
+        """Return the words of a text, as `word_numbers` counts them."""
         ids = self.encode(text)
         numbers = self.word_numbers(ids)
         pieces = self.pieces(ids)
@@ -85,7 +85,7 @@ class Vocabulary:
         return words
 
     def word_numbers(self, ids: Iterable[int]) -> list[int]:
-        """For each id the number of its word, counted from 0; each punctuation mark is a word."""
+        """Return for each id the number of its word, counted from 0; each punctuation mark is a word."""
         numbers = []
         word = -1
         for piece in self.pieces(ids):
@@ -111,7 +111,7 @@ ENCODED: dict[
 
 
 def encode_corpus(corpus: Corpus, *, size: int) -> EncodedCorpus:
-    """The corpus in `size` subwords, learnt once in a process."""
+    """Return the corpus in `size` subwords, learnt once in a process."""
     key = (size, tuple(corpus.train), tuple(corpus.val))
     if key not in ENCODED:
         vocabulary = Vocabulary.learn(chain(*corpus.train), size=size)

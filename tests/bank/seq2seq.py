@@ -1191,6 +1191,7 @@ WRONG["9.6"] = {
         loss("(1 - smoothing) * right - smoothing * log_probs.mean(-1)", "right"),
         "the smoothing is missing",
     ),
+    "another default": (loss("smoothing=0.0", "smoothing=0.1"), "is 0, its default"),
     "shares exchanged": (
         loss("-(1 - smoothing) * right - smoothing *", "-smoothing * right - (1 - smoothing) *"),
         "1 - smoothing belongs to the right word",
