@@ -175,6 +175,8 @@ def judge_separately(
         except NotYet as error:
             if name in given:
                 raise
+            if not str(error).startswith(name):
+                error.args = (f"{name}: {error}",)
             faults.append(error)
     if num_empty == num_own:
         raise NotAttempted
