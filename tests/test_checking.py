@@ -362,3 +362,13 @@ def test_functions_that_are_judged_separately_earn_their_own_share():
     assert (str(caught.value), caught.value.share) == ("f is right. g is still empty.", 0.5)
     with pytest.raises(NotAttempted):
         judge_separately({"f": empty, "g": empty})
+
+
+def test_a_fault_of_several_functions_names_its_function_once():
+    def refused(message):
+        raise NotYet(message)
+
+    with pytest.raises(NotYet, match=r"^f is right. g: that is twice too much.$"):
+        judge_separately({"f": lambda: "", "g": lambda: refused("that is twice too much.")})
+    with pytest.raises(NotYet, match=r"^f is right. g\(1\) is 2.$"):
+        judge_separately({"f": lambda: "", "g": lambda: refused("g(1) is 2.")})

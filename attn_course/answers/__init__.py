@@ -176,6 +176,8 @@ def judge_separately(
         except NotYet as error:
             if name in given:
                 raise
+            if not str(error).startswith(name):
+                error.args = (f"{name}: {error}",)
             faults.append(error)
             messages.append(f"{error}" if f"{error}".startswith(name) else f"{name}: {error}")
     if num_empty == num_own:

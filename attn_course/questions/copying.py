@@ -53,11 +53,17 @@ def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
 
 
 def _scored_keys(rng):
-    """(query, keys, scale) with scores of every size: of both signs, of one sign, tied, and alone."""
+    """Return [(query, keys, scale)]: scores of every size, of both signs, of one sign, tied, and alone."""
     drawn = []
     for n, d, size in ((7, 5, 2.0), (4, 3, 1.0), (5, 4, 40.0), (6, 4, 1e4), (5, 8, 1e4)):
         scores = rng.normal(size=n)
         drawn.append((d, scores * size / np.abs(scores).max()))
+    drawn[-2][
+        1
+    ].sort()  # the least score first and then last: neither may be subtracted from the others
+    drawn[-1][1][::-1].sort()
+    # a gap that loses the smaller weight at scale 1, and not at a scale of one half or less
+    drawn.append((4, rng.permutation([-900.0, 0.0, *rng.uniform(-5, 0, 3)])))
 
     for sign in (-1, 1):
         drawn.append((3, sign * (1e4 - rng.uniform(0, 12, 5))))  # large ones that differ by little
@@ -282,6 +288,7 @@ def _copy_cases(rng):
     cases = [(np.array(scores), j) for scores, j in told]
     for n, leads in (
         (2, (9.25, 9.5)),
+        (2, (1.15, 1.35)),  # more than three quarters
         (2, (37.5, 38.5)),  # the weight is rounded to 1
         (2001, (4, 6)),
         (2001, (16.85, 17.4)),  # to base two it would not be a copy
@@ -307,8 +314,11 @@ def _copy_cases(rng):
         scores = rng.normal(scale=20, size=rng.integers(2, 6))
         cases.append(_one_leads(rng, scores.round(1), leads))
 
-    for height in (-30_000.0, 30_000.0):  # far from 0, and differing by little
-        for leads in ((0.3, 1.3), (10, 11)):
+    for height in (
+        -30_000.0,
+        30_007.5,
+    ):  # far from 0, and differing by little; 16 bits round them apart
+        for leads in ((0.6, 1.3), (10, 11)):
             cases.append(_one_leads(rng, np.full(3, height), leads))
     return cases
 

@@ -181,6 +181,18 @@ WRONG["1.1"] = {
         "1/sqrt(d)",
     ),
     "sign": (weights_with("scale *", "-scale *"), "smallest score wins"),
+    "the first score subtracted": (
+        weights_with("scores - scores.max()", "scores - scores[0]"),
+        "an exponential overflowed",
+    ),
+    "the last score subtracted": (
+        weights_with("scores - scores.max()", "scores - scores[-1]"),
+        "an exponential overflowed",
+    ),
+    "the scale as a power of the weights": (
+        lambda q, k, scale=1.0: left_out_below(0, softmax(k @ q) ** scale),
+        "but the smaller one of their weights is 0",
+    ),
     "hard maximum": (
         lambda q, k, scale=1.0: np.eye(len(k))[(scale * k @ q).argmax()],
         "hard maximum",
@@ -288,6 +300,15 @@ WRONG["1.3"] = {
     "more than an equal share": (
         lambda s, j: softmax(s)[j] > 1 / len(s),
         "it asks only for more than an equal share of the weight: ",
+    ),
+    "more than three quarters": (lambda s, j: softmax(s)[j] > 0.75, "and you said True"),
+    "scores of 16 bits": (
+        lambda s, j: softmax(s.astype(np.float16).astype(float))[j] > 0.99,
+        "and you said True",
+    ),
+    "all but an n-th": (
+        lambda s, j: softmax(s)[j] > 1 - 1 / len(s) if len(s) > 1 else True,
+        "and you said True",
     ),
     "more than half": (lambda s, j: softmax(s)[j] > 0.5, "more than half of the weight"),
     "exactly one": (
