@@ -401,7 +401,7 @@ print(multi_head_task.table(found))
 #
 # In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. The model compares one output for *different* with
 # one for *alike*. The difference is $\frac1Z$ times a sum: a word adds $e^{\text{score}}$ times what its value
-# contributes. (Bias and residual add a constant, which each value can contribute.) Call the terms of the nouns *first*
+# contributes. (Bias and residual add a constant, which values can contain.) Call the terms of the nouns *first*
 # and *second*, all others together *rest*. Then
 #
 # $$\begin{aligned} &\big[\text{first(dog)} + \text{second(cat)} + \text{rest}\big] + \big[\text{first(dogs)} + \text{second(cats)} +
@@ -409,7 +409,7 @@ print(multi_head_task.table(found))
 # \text{second(cat)} + \text{rest}\big]. \end{aligned} \qquad \text{(2)}$$
 #
 # A bracket belongs to a sentence and means *different* if it is positive. Both brackets of the first line should be
-# negative and both of the second positive, but the lines are equal. So one of four such sentences is wrong: **one head
+# negative and both of the second positive, but the lines are equal. So one sentence of four is wrong: **one head
 # gets at most 75% right, at any width, after any training.**
 
 # %% [markdown]
