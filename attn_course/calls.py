@@ -40,8 +40,8 @@ def _changed(function, argument):
         "forward" if hasattr(function, "forward") else getattr(function, "__name__", "the answer")
     )
     return ArgumentChanged(
-        f"{name} changes {argument} in place, as `x *= 2`, `x[0] = 1`, `x.sort()` or `x.add_(1)` would "
-        "change x. The caller still needs the old values: make a new array."
+        f"{name} changes {argument} in place, as `x *= 2`, `x[0] = 1`, `x.sort()`, `x.append(1)` or "
+        "`x.add_(1)` would change x. The caller still needs the old values: make a new one."
     )
 
 

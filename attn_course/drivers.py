@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from attn_course.calls import call_unchanged
-from attn_course.markers import STUB
 
 Arrays = Sequence[np.ndarray]
 Found = dict[str, Any]  # by name, as a driver hands it over
@@ -459,13 +458,14 @@ def run_layer(
     repeats: int = 1,
     num_outputs: int | None = None,
     later: Arrays = (),
+    stub: str = "",
     **options: Any,
 ) -> Found:
     """Build layer_class(*sizes, **options), copy `parameters` into it, run it `repeats` times on x.
 
     parameters: {name: array}. x: (B, T, D). seed: of torch's own generator while it runs.
     num_outputs: of how many tokens, from the first on, gradients are taken; of all if None.
-    later: further inputs, on which the same layer runs after x.
+    later: further inputs, on which the same layer runs after x. stub: the message of an empty method.
     Returns {"outputs": one array for each run on x, then for each later input, "gradients": {name: array},
     that of x among them, or None}; where the layer cannot be run that way, {"kind": what there is instead of
     a layer}, {"own": {name: shape} of other parameters}, {"empty": the method that is still the stub} or
@@ -494,9 +494,9 @@ def run_layer(
             outputs = [call_unchanged(layer, inputs) for _ in range(repeats)]
             outputs += [call_unchanged(layer, torch.as_tensor(others)) for others in later]
         except NotImplementedError as error:
-            if error.args == (STUB,):
-                return {"empty": "forward"}
-            raise
+            if error.args != (stub,):
+                raise
+            return {"empty": "forward"}
 
     first = outputs[0]
     if not isinstance(first, torch.Tensor):

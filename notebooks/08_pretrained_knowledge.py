@@ -113,9 +113,9 @@ for _ in range(4):
 # *code · 3.5 points · 18 min*
 #
 # **Given** a question and its answer. **Make** two strings of `block_size` − 1 characters. The model reads $x$:
-# question, MASK, answer, MASK, PAD. At each place it predicts the next character of $x$, and $y$ says which predictions
-# are trained. The characters of the answer are, and so is the MASK after the answer: $y$ has them, one place earlier than
-# $x$. Everywhere else $y$ has PAD, which means *no loss here*. (For the MASK before the answer both are accepted.)
+# question, MASK, answer, MASK, PAD. At each place it predicts the next character of $x$. Only some of these predictions
+# are trained: the characters of the answer and the MASK after it. $y$ has these characters, each one place earlier than
+# $x$, and PAD everywhere else, which means *no loss here*. (The MASK before the answer may be trained or not.)
 #
 # **Given** a model's answers and the true ones. **Compute** the share of answers that equal the truth, and a 95%
 # interval within $[0, 1]$ that is valid even if nearly all or nearly none are right. **Form:** the functions below;
@@ -299,10 +299,10 @@ for run in runs:
 print("answers that are no city:", *tables.no_cities(runs), sep="\n  ")
 
 # %% [markdown]
-# Seven answers are empty, and one is a piece of biography. In pretraining both may be correct. Between the two MASKs
-# a question has its answer, but a pretraining string has its suffix. This suffix is empty if the span was at the end of
-# the document; otherwise it is a piece of the biography. For these eight names the habit from pretraining is stronger
-# than what fine-tuning taught.
+# Seven answers are empty, and one is a piece of a biography. Both would be right in pretraining: there the *suffix*
+# stands between the two MASKs, where a question has its answer. It is empty if the span was at the end of the
+# document, and otherwise a piece of a biography. For these eight names the habit from pretraining is stronger than
+# what fine-tuning taught.
 #
 # ### 8.5 A name it never saw
 #

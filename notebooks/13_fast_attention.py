@@ -45,10 +45,6 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $Z_0$, $C_0$ | sums over all *other* keys: of $e^{\text{score}}$, and of that times the value | numbers | `Z_0`, `C_0` |
 #
 # <!-- notation -->
-# | symbol | meaning | shape | in code |
-# |---|---|---|---|
-# | $G$ | the number of groups of heads that share keys and values | number | `groups` |
-# | $\varphi$, $\Phi$ | a feature map, and the features of all keys | $(n, d)$ | `phi`, `features` |
 #
 # <details><summary>Known from earlier notebooks</summary>
 #
@@ -343,8 +339,8 @@ if sizes:
 # 2. "Any number may be subtracted from the scores." The maximum of the whole tensor is too large for a row whose scores
 #    lie 800 below it: the sum of that row is then 0.
 # 3. "Merged blocks are an approximation." They differ from one softmax over all keys in the last digits at most.
-# 4. "A score changes only its own weight." It also changes the other weights of its row. Printed line 4 leaves these out;
-#    its error is what the others contribute.
+# 4. "A score changes only its own weight." It also changes the other weights of its row. Line 4 below prints the error of
+#    leaving them out, which is what the others contribute.
 
 # %%
 running = np.cumsum(np.ones(4096, np.float16))[-1]

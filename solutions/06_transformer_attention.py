@@ -330,8 +330,8 @@ check("6.7", num_parameters, num_flops)
 # figure shows its median and 5% quantile (5% of queries lie below). *Predict* variance and norm for $d = 64$ without the
 # root.
 #
-# **The written part of 6.7** (2 points). Explain in five sentences what dividing by $\sqrt d$ achieves. Derive the
-# variance of a score; say what happens to the softmax and to its gradient without the root, at $d = 64$ *and* at $d = 512$;
+# **The written part of 6.7** (1.5 points). Explain in five sentences what dividing by $\sqrt d$ achieves. Derive the
+# variance of a score; say what happens to the softmax and its gradient without the root, at $d = 64$ *and* at $d = 512$;
 # and why *clipping* scores (at a fixed limit) is not the same.
 
 
@@ -399,23 +399,18 @@ print(multi_head_task.table(found))
 # %% [markdown]
 # ## One head cannot
 #
-# In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. The model compares two outputs, one for *different*
-# and one for *alike*. Their difference is $\frac1Z$ times a sum over the words, in which the term of a word is
-# $e^{\text{score}}$ times what the value of the word contributes. The bias and the residual are the same for all sentences,
-# so they add a constant $b$; it fits into the sum as well, because $b = \frac1Z \sum e^{\text{score}}\, b$. Call the terms of
-# the two nouns *first* and *second*, and all other terms the *rest*.
-
-# %% [markdown]
-# With these names,
+# In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. The model compares one output for *different* with
+# one for *alike*. The difference is $\frac1Z$ times a sum: a word adds $e^{\text{score}}$ times what its value
+# contributes. (Bias and residual add a constant, which values can contain.) Call the terms of the nouns *first*
+# and *second*, all others together *rest*. Then
 #
 # $$\begin{aligned} &\big[\text{first(dog)} + \text{second(cat)} + \text{rest}\big] + \big[\text{first(dogs)} + \text{second(cats)} +
 # \text{rest}\big] \\ = {} &\big[\text{first(dog)} + \text{second(cats)} + \text{rest}\big] + \big[\text{first(dogs)} +
 # \text{second(cat)} + \text{rest}\big]. \end{aligned} \qquad \text{(2)}$$
 #
-# Each bracket belongs to one sentence, and the model says *different* if the bracket is positive. In the first line both nouns
-# have the same number, so both brackets should be negative; in the second line both should be positive. But the two lines are
-# equal. So of any four such sentences at least one is wrong: **one head gets at most 75% right, at any width and after any
-# training.**
+# A bracket belongs to a sentence and means *different* if it is positive. Both brackets of the first line should be
+# negative and both of the second positive, but the lines are equal. So one sentence of four is wrong: **one head
+# gets at most 75% right, at any width, after any training.**
 
 # %% [markdown]
 # ## Two heads can
@@ -487,8 +482,8 @@ plots.explore(draw, sentence=(0, 3, 2), head_0=True, head_1=True)
 #
 # 1. In the mask of `nn.MultiheadAttention` True means *hidden*; in that of `scaled_dot_product_attention` it means *may look*.
 # 2. Without `batch_first=True` the module reads the batch axis as the token axis.
-# 3. With `is_causal` the first of the given queries sees only key 0, even if it is the query of the newest token and all
-#    earlier tokens are given as keys.
+# 3. `is_causal` counts queries and keys from the same start. So a single query, such as that of the newest token, sees
+#    only key 0.
 # 4. If every key of a query is hidden, the module returns nan, but only if it also returns its weights.
 
 
@@ -510,7 +505,7 @@ rows = [theirs(x, x, x, attn_mask=shut, need_weights=need)[0] for need in (True,
 print("4. nan with weights and without:", [bool(y.isnan().any()) for y in rows])
 
 # %% [markdown]
-# None raises errors.
+# None of these mistakes raises an error.
 #
 # ## Summary
 #

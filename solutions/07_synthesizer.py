@@ -235,7 +235,7 @@ plots.curves(range(200), curves, **axis, title="recall of three keys")
 # At recall, more heads help: a synthesizer with one head ends at 2/12, with two heads at 1/12, and with three heads
 # it is as good as one head with keys and queries.
 #
-# **The written part** (3 points). (a) Hold the last token fixed. What is the output of a synthesizer at that
+# **The written part** (2.5 points). (a) Hold the last token fixed. What is the output of a synthesizer at that
 # position, as a function of the other tokens? (b) Conclude that at OR the worst error is at least 1/4, for any
 # number of heads. (c) Describe one head with keys and queries whose error is as small as you like. A sentence on
 # recall is welcome.

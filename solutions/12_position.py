@@ -547,8 +547,7 @@ print("2. weight on the first of 2, 5, 10 tokens:", *(f"{w[0, 0]:.2f}" for _, w 
 # 3. That of positions never seen, not that of distances never seen.
 #
 # </details>
-
-# %% [markdown]
+#
 # **Next:** [13](13_fast_attention.ipynb) saves memory. **References.** [Vaswani et al.
 # (2017)](https://arxiv.org/abs/1706.03762), sinusoids; [Su et al. (2021)](https://arxiv.org/abs/2104.09864),
 # rotations; [Haviv et al. (2022)](https://arxiv.org/abs/2203.16634), no positions; [Chen et al.

@@ -4,7 +4,9 @@ import json
 import re
 
 import pytest
-from course import ROOT
+from course import ROOT, SOURCES
+
+from attn_course import register
 
 # notebook: {words of its prose: what a cell prints, or the alt text of its figure}
 FACTS = {
@@ -143,3 +145,16 @@ def test_every_decimal_and_every_large_number_of_a_text_stands_in_a_cell(name):
     text = re.sub(years_questions_minutes, "", text)
     numbers = re.findall(r"\d+\.\d+|\d[\d,]*\d\d", text)
     assert [number for number in numbers if number.replace(",", "") not in shown] == []
+
+
+PART = re.compile(r"\*\*The (written|code)(?: part)?(?: of [\d.]+)?\*\* \(([\d.]+) points?\)")
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+def test_the_points_of_a_part_in_the_text_are_those_of_the_register(source):
+    question = None
+    for line in source.read_text("utf-8").splitlines():
+        if heading := re.match(r"# ### (\d+\.\d+)", line):
+            question = register.find(heading[1])
+        for kind, points in PART.findall(line):
+            assert float(points) == question.part(kind).points, line

@@ -22,6 +22,7 @@ from attn_course.answers.tensors import (
     tensor_trials,
 )
 from attn_course.drivers import run_layer
+from attn_course.markers import STUB
 from attn_course.questions.attention_mistakes import (
     BOTH_IN_MEMORY,
     CAUSAL_WEIGHTS,
@@ -67,7 +68,7 @@ def judge_layer(
         setting = f"({', '.join(AXES[: len(case)])}) = {case}"
         x = rng.normal(size=(B, T, D))
         parameters = draw_parameters(rng, shapes(*sizes))
-        result = layer_class.run_driver(run_layer, sizes, parameters, x)
+        result = layer_class.run_driver(run_layer, sizes, parameters, x, stub=STUB)
         (found,) = loaded(result, parameters)["outputs"]
 
         leaves = leaves_of({"x": x, **parameters})

@@ -271,7 +271,7 @@ WRONG["13.1"] = {
             edited(merge, "maximum", "minimum"),
             finish,
         ),
-        "neither none nor another",
+        "the smallest score is taken away",
     ),
     "factors exchanged": (merging("f, g =", "g, f ="), "a sign in the exponent, or the two"),
     "maximum starts at -1e9": (summing("-INF", "-1e9"), "beside scores near -10,000,000,000"),
@@ -462,6 +462,7 @@ INPUT_KINDS["13.2"] = {
         "a batch": lambda given, block: given[0].ndim > 2,
         "large scores": lambda given, block: top(*given).max() > 710,
         "all scores far below": lambda given, block: top(*given).max() < -1e4,
+        "large scores that differ by little": lambda given, block: given[1].min() > 1000,
         "a long text": lambda given, block: len(given[1]) > 500,
     },
 }

@@ -242,6 +242,9 @@ INPUT_KINDS["12.3"] = {
         "one pair": lambda positions, d, base: d == 2,
         "another base": lambda positions, d, base: base != 10_000,
         "positions out of order": lambda positions, d, base: (np.diff(positions) < 0).any(),
+        "an odd position above 512": lambda positions, d, base: (
+            (positions[2:3] > 512).all() and positions[2] % 2
+        ),
     },
 }
 
@@ -492,6 +495,9 @@ INPUT_KINDS["12.5"] = {
         "one pair": lambda x, positions, base: x.shape[-1] == 2,
         "another base": lambda x, positions, base: base == 100,
         "more axes": lambda x, positions, base: x.ndim == 4,
+        "an odd position above 512": lambda x, positions, base: (
+            max(positions) > 512 and max(positions) % 2
+        ),
         "positions out of order": lambda x, positions, base: (np.diff(positions) < 0).any(),
     },
 }

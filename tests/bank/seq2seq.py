@@ -78,7 +78,7 @@ RIGHT["9.1"] = {
     "zip_longest": padded_by_zip,
 }
 WRONG["9.1"] = {
-    "the lists grow": (padded_in_place, "in the next epoch they would contain padding"),
+    "the lists grow": (padded_in_place, "changes its argument sentences in place"),
     "time first": (
         edited(
             padded_by_torch, "batch_first=True, ", "", "return ids,", "return ids,", "[1]", "[0]"
