@@ -1,8 +1,8 @@
-"""What a notebook knows of its cells while it runs: `check` before its answer cell, or after one that failed.
+"""Watch the cells of a running notebook, so that `check` can say that an answer cell did not run.
 
-In a notebook, importing `check` has every later cell watched. A cell that does not compile leaves the
-functions from before in place, and a name that no cell has given would end the check cell with a NameError;
-both are told in the verdict instead.
+Importing `check` in a notebook starts the watch. A cell that does not compile leaves the functions from
+before in place, and a name that no cell has defined would end the check cell with a NameError; the verdict
+says both in a sentence instead.
 """
 
 import ast
@@ -30,7 +30,7 @@ def value_or_missing(name: str, value: Callable[[], Any]) -> Any:
 
 
 class CheckCalls(ast.NodeTransformer):
-    """Lets check("1.4", copy_query) run where copy_query is not defined."""
+    """Let check("1.4", copy_query) run although copy_query is not defined."""
 
     def visit_Call(self, call: ast.Call) -> ast.AST:
         """Wrap each plain name that is handed to `check`."""
@@ -63,7 +63,7 @@ def watch_cells() -> None:
 
 
 def note_cell(result: Any) -> None:
-    """Remember of a cell that has run whether it compiled. result: IPython's."""
+    """Note whether a cell that was run compiled. result: the ExecutionResult of IPython."""
     source = getattr(getattr(result, "info", None), "raw_cell", None)
     if not isinstance(source, str):
         return
@@ -94,14 +94,14 @@ def remark_on(names: tuple[str, ...]) -> str:
 
 
 def sentence_on_missing(name: str) -> str:
-    """What a check says whose answer cell has not run."""
+    """Return what `check` says if the cell with the answer was not run."""
     if name in _not_compiled:
         return f"the cell that defines `{name}` did not run ({_not_compiled[name]})."
     return f"`{name}` is not defined yet; run the cell with your answer first."
 
 
 def source_of(names: tuple[str, ...]) -> str:
-    """Return the newest cell of this notebook that defines any of these names, "" if none is known."""
+    """Return the newest cell of this notebook that defines any of these names, "" if there is none."""
     from attn_course.cell_variables import names_of
 
     ipython = sys.modules.get("IPython")

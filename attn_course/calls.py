@@ -15,7 +15,12 @@ class ArgumentChanged(Exception):
 def call_unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Return function(*args, **kwargs); raise ArgumentChanged if it changes an argument."""
     before = _contents((args, kwargs))
-    result = function(*args, **kwargs)
+    try:
+        result = function(*args, **kwargs)
+    except RuntimeError as error:
+        if "leaf Variable" in str(error) and "in-place" in str(error):  # torch noticed it first
+            raise _changed(function, "an argument") from None
+        raise
     if not _same_contents(before, _contents((args, kwargs))):
         names = _parameter_names(function, len(args)) + list(kwargs)
         values = [*args, *kwargs.values()]
@@ -25,12 +30,19 @@ def call_unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> A
             for name, value, copied in zip(names, values, copies, strict=True)
             if not _same_contents(copied, _contents(value))
         )
-        raise ArgumentChanged(
-            f"{getattr(function, '__name__', 'the answer')} changes its argument {changed} in place, as "
-            "`x *= 2`, `x[0] = 1`, `x.sort()` or `x.add_(1)` would change x. The caller still needs the old "
-            "values: make a new array."
-        )
+        raise _changed(function, f"its argument {changed}")
     return result
+
+
+def _changed(function, argument):
+    """Return the error for a function that changes an argument in place."""
+    name = (
+        "forward" if hasattr(function, "forward") else getattr(function, "__name__", "the answer")
+    )
+    return ArgumentChanged(
+        f"{name} changes {argument} in place, as `x *= 2`, `x[0] = 1`, `x.sort()` or `x.add_(1)` would "
+        "change x. The caller still needs the old values: make a new array."
+    )
 
 
 def _parameter_names(function, count):
@@ -38,7 +50,8 @@ def _parameter_names(function, count):
     names = []
     with contextlib.suppress(TypeError, ValueError):
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        parameters = inspect.signature(function).parameters.values()
+        signature = inspect.signature(getattr(function, "forward", function))  # of a module
+        parameters = signature.parameters.values()
         names = [parameter.name for parameter in parameters if parameter.kind in kinds]
     return [names[k] if k < len(names) else f"number {k + 1}" for k in range(count)]
 

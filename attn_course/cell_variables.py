@@ -55,21 +55,21 @@ def names_of(source: str) -> Names:
     return names
 
 
-def add_names(found: Names, source: str, nodes: Iterable[ast.AST]) -> None:
+def add_names(names: Names, source: str, nodes: Iterable[ast.AST]) -> None:
     """Add the names of a piece of Python, whose nodes these are; raise SyntaxError."""
     with warnings.catch_warnings(action="ignore"):
         table = symtable.symtable(source, "cell", "exec")
-    _read(found, table, found.used)
+    _read(names, table, names.used)
     for node in nodes:
         match node:
             case ast.ImportFrom(names=[ast.alias(name="*")]):
-                found.defined.add(ANYTHING)
+                names.defined.add(ANYTHING)
             case ast.Subscript(ctx=ast.Store()) | ast.Attribute(ctx=ast.Store()):
-                found.defined |= _root(node)
+                names.defined |= _root(node)
             case ast.Expr(value=ast.Call(func=ast.Attribute() as method)):
-                found.called |= _root(method)
-            case ast.AugAssign(target=ast.Name(id=name)) if name in found.defined:
-                found.used.add(name)
+                names.called |= _root(method)
+            case ast.AugAssign(target=ast.Name(id=name)) if name in names.defined:
+                names.used.add(name)
 
 
 def names_by_statement(source: str) -> list[Names]:
@@ -95,19 +95,19 @@ def names_by_statement(source: str) -> list[Names]:
 
 
 def with_what_they_use(cells: Set[int], names: Mapping[int, Names]) -> Set[int]:
-    """Return these cells and all that they use, by way of any number of others.
+    """Return these cells and every cell that they use, directly or through other cells.
 
-    names: {number of a cell: its names}, in order. A name that a function uses may be given anywhere, since a
-    function runs later. Each cell that gives a name is looked at once for it, so that no notebook takes long.
+    names: {number of a cell: its names}, in order. A name that a function uses may be defined below it, since
+    a function runs later. The cells that define a name are looked at once, so that no notebook takes long.
     """
     if not cells:
         return set()
     modules = set().union(*(cell.imported for cell in names.values()))
-    # name: the cells that take part in it
+    # name: the cells that define or change it
     givers: defaultdict[str, deque[int]] = defaultdict(deque)
     ends: dict[
         int, dict[str, float]
-    ] = {}  # cell: {name that it uses: the cell before which it is given}
+    ] = {}  # cell: {name that it uses: the cell before which it must be defined}
     above: set[str] = set()
     for number, cell in names.items():
         for name in cell.defined | (cell.called - modules):  # a module's function changes nothing
@@ -128,22 +128,22 @@ def with_what_they_use(cells: Set[int], names: Mapping[int, Names]) -> Set[int]:
     return chosen
 
 
-def _read(found, table, used):
+def _read(names, table, used):
     """Add the names of a scope and of the scopes inside it; used: the set for the names that it uses."""
     is_top = table.get_type() == "module"
     for symbol in table.get_symbols():
         name = symbol.get_name()
         is_given = symbol.is_assigned() or symbol.is_imported()
         if is_given and (is_top or symbol.is_declared_global()):
-            found.defined.add(name)
+            names.defined.add(name)
         if is_top and symbol.is_imported():
-            found.imported.add(name)
+            names.imported.add(name)
         if symbol.is_referenced() and (is_top or symbol.is_global()):
             used.add(name)
     for inner in table.get_children():
         is_function = inner.get_type() == "function"
         runs_later = is_function and inner.get_name() not in COMPREHENSIONS
-        _read(found, inner, found.used_later if runs_later else used)
+        _read(names, inner, names.used_later if runs_later else used)
 
 
 def _root(node):

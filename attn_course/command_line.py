@@ -194,9 +194,9 @@ def _sentence(error: Exception, extra: str) -> str:
         return missing_package(package, "torch" if package == "torch" else extra)
     if isinstance(error, click.UsageError):
         return _usage(error)
-    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+    if isinstance(error, OSError) and error.strerror:
         reason = error.strerror[:1].lower() + error.strerror[1:]
-        return f"{error.filename}: {reason}."
+        return f"{reason}." if error.filename is None else f"{error.filename}: {reason}."
     return str(error)
 
 

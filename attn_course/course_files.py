@@ -1,4 +1,4 @@
-"""The course's own files, in a clone or an installed wheel: released notebooks, sources of the solutions."""
+"""Find the course's own files, in a clone or an installed wheel: notebooks and sources of solutions."""
 
 import re
 from dataclasses import dataclass, field
@@ -24,7 +24,7 @@ def _folder(name: str) -> Path | None:
 
 
 def released_notebooks() -> dict[str, Path]:
-    """Return {name: file} of the notebooks that this edition of the course has, in order."""
+    """Return {name: file} of the released notebooks of this edition, in order."""
     folder = _folder("notebooks")
     paths = sorted(folder.glob("[0-9][0-9]_*.ipynb")) if folder else []
     return {path.stem: path for path in paths}
@@ -39,7 +39,7 @@ def solution_source(notebook: str) -> Path | None:
 
 @dataclass
 class SourceCell:
-    """A cell of a solution's source. marks: as {"answer": "1.4"}."""
+    """A cell of a solution's source. marks: for example {"answer": "1.4"}."""
 
     is_markdown: bool
     marks: dict[str, str] = field(default_factory=dict)
@@ -54,8 +54,8 @@ def source_cells(path: Path) -> list[SourceCell]:
         if marker:
             cells.append(SourceCell(bool(marker["markdown"]), dict(MARK.findall(marker["marks"]))))
         elif cells:
-            shown = re.sub(r"^# ?", "", line) if cells[-1].is_markdown else line
-            cells[-1].text += f"{shown}\n"
+            text = re.sub(r"^# ?", "", line) if cells[-1].is_markdown else line
+            cells[-1].text += f"{text}\n"
     for cell in cells:
         cell.text = cell.text.strip("\n")
     return cells

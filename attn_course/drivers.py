@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from attn_course.calls import call_unchanged
+from attn_course.markers import STUB
 
 Arrays = Sequence[np.ndarray]
 Found = dict[str, Any]  # by name, as a driver hands it over
@@ -47,8 +48,8 @@ def call_with_seeds(
 def call_with_links(
     function: Function, weights: Iterable[np.ndarray], gold: Iterable[Iterable]
 ) -> Any:
-    """function(weights, gold), where each row of `gold` becomes a set of pairs that cannot change."""
-    return function(list(weights), [frozenset(map(tuple, pairs)) for pairs in gold])
+    """Return function(weights, gold), where each row of `gold` becomes a set of pairs."""
+    return call_unchanged(function, list(weights), [frozenset(map(tuple, pairs)) for pairs in gold])
 
 
 _kept: dict[str, Any] = {}  # what stays on this side between two calls, by name
@@ -65,8 +66,8 @@ def keep_result(function: Function, name: str, inputs: Iterable[Any]) -> int:
 
 
 def call_on_kept(function: Function, name: str) -> Any:
-    """function(what is kept under this name)."""
-    return function(_kept_or_tensor(name))
+    """Return function(the object that is kept under this name)."""
+    return call_unchanged(function, _kept_or_tensor(name))
 
 
 def read_kept(function: Function, name: str, queries: np.ndarray) -> list:
@@ -116,33 +117,30 @@ def count_numbers(thing: Any) -> int:
 
 
 def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
-    """function(*tensors, *others), without gradients: {"outputs": arrays} as `run_function` has them.
-
-    Besides, "changed": whether the tensors no longer hold what they were made of. Where no gradients are
-    asked for, arrays will do in place of tensors.
-    """
+    """Return {"outputs": arrays} of function(*tensors, *others), without gradients; it may return arrays."""
     import torch
 
     tensors = [torch.tensor(values) for values in arrays]
-    result = function(*tensors, *others)
-    outputs = [
-        torch.tensor(output)
-        if isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
-        else output
-        for output in (result if isinstance(result, tuple | list) else [result])
-    ]
-    pairs = zip(map(as_array, tensors), arrays, strict=True)
-    is_changed = not all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
-    return _outputs_of(outputs) | {"changed": is_changed}
+
+    def as_tensor(output: Any) -> Any:
+        is_array = isinstance(output, np.ndarray) and output.dtype.kind in "fiu"
+        return torch.tensor(output) if is_array else output
+
+    result = call_unchanged(function, *tensors, *others)
+    is_tuple = isinstance(result, tuple | list)
+    return _outputs_of(list(map(as_tensor, result)) if is_tuple else as_tensor(result))
 
 
 def _outputs_of(result):
-    """{"outputs": arrays}, or {"outputs": None, "kinds": what came back instead of tensors}."""
+    """Return {"outputs": arrays, "is_tuple": whether they came as a tuple or list}, or {"outputs": None,
+    "kinds": the types that came back instead of tensors}.
+    """
     import torch
 
-    outputs = result if isinstance(result, tuple | list) else [result]
+    is_tuple = isinstance(result, tuple | list)
+    outputs = result if is_tuple else [result]
     if all(isinstance(output, torch.Tensor) for output in outputs):
-        return {"outputs": [as_array(output) for output in outputs]}
+        return {"outputs": [as_array(output) for output in outputs], "is_tuple": is_tuple}
 
     kinds = dict.fromkeys(type(output).__name__ for output in outputs)  # each once
     return {"outputs": None, "kinds": " and ".join(kinds)}
@@ -240,7 +238,12 @@ def _address(tensor):
 def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
     """As `run_tensors`; besides, "largest", "most_held", "made", "used" and "left_torch" of a `Watch`."""
     watch = Watch()
-    result = run_tensors(functools.partial(watch.call, function), arrays, *others)
+
+    @functools.wraps(function)
+    def watched(*args: Any) -> Any:
+        return watch.call(function, *args)
+
+    result = run_tensors(watched, arrays, *others)
     return result | {
         "largest": watch.largest,
         "most_held": watch.most_held,
@@ -323,7 +326,7 @@ def _by_turns(stores, sequences, places):
     contexts: list[list] = [[] for _ in stores]
     for position in places:
         for store, sequence, steps in zip(stores, sequences, contexts, strict=True):
-            result = store.step(*(torch.tensor(x[:, position]) for x in sequence))
+            result = call_unchanged(store.step, *(torch.tensor(x[:, position]) for x in sequence))
             is_tensor = isinstance(result, torch.Tensor)
             steps.append(as_array(result) if is_tensor else type(result).__name__)
     return contexts
@@ -386,7 +389,7 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
         return outputs_by_input[key].copy()
 
     try:
-        answer = function(layer, x)
+        answer = call_unchanged(function, layer, x)
     except Asked:
         answer = None
 
@@ -398,7 +401,8 @@ def call_with_rotation(
 ) -> Any:
     """function(one, rotate, other), or with the rotation of these pairs of features as the last argument."""
     rotate = make_rotation(pairs, base)
-    return function(one, other, rotate) if last else function(one, rotate, other)
+    others = (other, rotate) if last else (rotate, other)
+    return call_unchanged(function, one, *others)
 
 
 def make_rotation(pairs: np.ndarray, base: float) -> Function:
@@ -464,7 +468,8 @@ def run_layer(
     later: further inputs, on which the same layer runs after x.
     Returns {"outputs": one array for each run on x, then for each later input, "gradients": {name: array},
     that of x among them, or None}; where the layer cannot be run that way, {"kind": what there is instead of
-    a layer}, {"own": {name: shape} of other parameters} or {"returned": what came back instead of a tensor}.
+    a layer}, {"own": {name: shape} of other parameters}, {"empty": the method that is still the stub} or
+    {"returned": what came back instead of a tensor}.
     """
     import torch
 
@@ -485,8 +490,13 @@ def run_layer(
             own[name].data.copy_(torch.as_tensor(values))
 
         inputs = as_leaf(x)
-        outputs = [layer(inputs) for _ in range(repeats)]
-        outputs += [layer(torch.as_tensor(others)) for others in later]
+        try:
+            outputs = [call_unchanged(layer, inputs) for _ in range(repeats)]
+            outputs += [call_unchanged(layer, torch.as_tensor(others)) for others in later]
+        except NotImplementedError as error:
+            if error.args == (STUB,):
+                return {"empty": "forward"}
+            raise
 
     first = outputs[0]
     if not isinstance(first, torch.Tensor):
@@ -583,15 +593,20 @@ def run_search(
     """Search with the logits known so far, one array (B, V) a step; it is stopped where they end.
 
     The state that is handed on counts the steps. Returns {"fed": [state, last tokens] of each step,
-    "tokens": what came back, or None if it was stopped}.
+    "tokens": what came back, or None if it was stopped}, or {"shape"} of last tokens that are not B.
     """
     import torch
 
     fed: list[list] = []
+    shapes: list[list[int]] = []
 
     def step(last: Any, state: Any) -> tuple[Any, int]:
         """The logits of this step, as long as there are any."""
-        last = torch.as_tensor(last).reshape(num_sentences)
+        last = torch.as_tensor(last)
+        if last.numel() != num_sentences:
+            shapes.append(list(last.shape))
+            raise Asked
+        last = last.flatten()
         count = 0 if state is None else int(state)
         fed.append([count, last.tolist()])
         if len(fed) > len(logits):
@@ -603,6 +618,8 @@ def run_search(
     except Asked:
         tokens = None
 
+    if shapes:
+        return {"shape": shapes[0]}
     stopped = len(fed) > len(logits)
     return {"fed": fed, "tokens": None if stopped else tokens}
 
@@ -703,12 +720,8 @@ def as_array(tensor: Any) -> np.ndarray:
 
 
 def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Found:
-    """function(sentences, pad): {"outputs": arrays of the tensors that came back, "changed": whether the
-    sentences are no longer what they were}; "outputs" is None where other things came back, as "kinds".
-    """
-    before = copy.deepcopy(sentences)
-    result = function(sentences, pad)
-    return _outputs_of(result) | {"changed": sentences != before}
+    """Return what `run_function` returns, for function(sentences, pad) and without gradients."""
+    return _outputs_of(call_unchanged(function, sentences, pad))
 
 
 def run_encoder(
@@ -717,8 +730,9 @@ def run_encoder(
     """Build one encoder, and run it in evaluation mode on each batch of [ids (B, S), mask (B, S)].
 
     Returns {"outputs": a list of arrays for each batch} and of the first batch {"reached": the names of
-    the parameters to which a gradient flows from each output, "names": those of all}, or
-    {"kind": what there is instead of a module} or {"kinds": what came back instead of tensors}.
+    the parameters to which a gradient flows from each output, "names": those of all, "both ways": those
+    of each layer of torch that reads in both directions}, or {"kind": what there is instead of a module}
+    or {"kinds": what came back instead of tensors}.
     """
     import torch
 
@@ -731,7 +745,7 @@ def run_encoder(
         outputs = []
         first = None
         for arrays in batches:
-            result = encoder(*(torch.tensor(values) for values in arrays))
+            result = call_unchanged(encoder, *(torch.tensor(values) for values in arrays))
             found = _outputs_of(result)
             if found["outputs"] is None:
                 return found
@@ -743,6 +757,11 @@ def run_encoder(
         "outputs": outputs,
         "reached": reached,
         "names": sorted(dict(encoder.named_parameters())),
+        "both ways": [
+            [f"{name}.{parameter}" for parameter in dict(layer.named_parameters())]
+            for name, layer in encoder.named_modules()
+            if isinstance(layer, torch.nn.RNNBase) and layer.bidirectional
+        ],
     }
 
 
@@ -799,11 +818,12 @@ def run_decoder(
 
     A run is {"tokens": (B, T), "hidden": (B, D), "memory": (B, S, D), "mask": (B, S), "forward": whether
     the sequence is read at once, "shift": (number of a call of the attention, what its context is
-    shifted by), or None}. Returns {"runs": for each a dict of "logits", (B, T, V) or one array a step,
-    "weights" and "state" of each step, and "asked": [queries, memory, mask] of each call of the
-    attention}; {"registered": whether the attention is a submodule}; {"reached", "names"} as
-    `run_encoder`, of the last row of the first run with "forward", and {"flows": whether a gradient
-    reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step gave instead}.
+    shifted by, or None where the context is 0), or None}. Returns {"runs": for each a dict of "logits",
+    (B, T, V) or one array a step, "weights" and "state" of each step, and "asked": [queries, memory,
+    mask] of each call of the attention}; {"registered": whether the attention is a submodule};
+    {"reached", "names"} as `run_encoder`, of the last row of the first run with "forward", and {"flows":
+    whether a gradient reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step
+    gave instead}.
     """
     import torch
 
@@ -848,7 +868,7 @@ def run_decoder(
 
 
 def _watched_attention(width):
-    """A slot that keeps what it is asked, and shifts the context of one call."""
+    """A slot that keeps what it is asked, and shifts the context of one call, or is empty."""
     import torch
 
     from attn_utils.kernels import attend
@@ -857,17 +877,23 @@ def _watched_attention(width):
         def __init__(self) -> None:
             super().__init__()
             self.asked: list[list] = []
-            self.shift: tuple[int, float] | None = None
+            self.shift: tuple[int, float | None] | None = None
 
         def forward(self, queries: Any, memory: Any, mask: Any) -> tuple[Any, Any]:
             is_mask = isinstance(mask, torch.Tensor) and mask.dtype == torch.bool
             asked = [as_array(queries), as_array(memory), as_array(mask) if is_mask else None]
+            if queries.ndim != 3:
+                shape = tuple(queries.shape)
+                raise ValueError(
+                    f"the attention was asked with queries {shape}; it wants (B, T, D), in a step (B, 1, D)"
+                )
             number = len(self.asked)
             self.asked.append(asked)
             look = mask[:, None] if is_mask else None
             context, weights = attend(queries, memory, memory, mask=look)
             if self.shift is not None and self.shift[0] == number:
-                context = context + self.shift[1]
+                amount = self.shift[1]
+                context = 0 * context if amount is None else context + amount
             return context, weights
 
     return WatchedAttention()

@@ -1,9 +1,9 @@
-"""The error that ends in one sentence for the user, never in a traceback."""
+"""Define the error that a user reads as one sentence, never as a traceback."""
 
 
 class UserError(ValueError):
-    """Something that was given cannot be used; the message is one sentence for the reader."""
+    """Raised for input that cannot be used; the message is one sentence for the user."""
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook prints in place of a traceback: IPython asks for it by this name."""
+        """Return the lines that IPython prints in place of a traceback; it looks for this name."""
         return [str(self)]

@@ -163,15 +163,16 @@ def _judge_lines(chain, claim, comparer):
 
 def _judge_end(end, proved, claim, comparer):
     """Return a list with a sentence if it cannot be decided whether the last line is the one asked for."""
-    if claim.only is not None:
-        allowed = {str(symbol) for symbol in claim.only}
-        extra = sorted(trees.names_in(end) - allowed)
-        if extra:
-            wanted = f"nothing but {listed(sorted(allowed))}" if allowed else "a number"
-            raise NotYet(
-                f"the last line of {claim.name} still contains {listed(map(shown_name, extra))}: go on until "
-                f"{wanted} is left."
-            )
+    allowed = {str(symbol) for symbol in (claim.symbols if claim.only is None else claim.only)}
+    extra = sorted(
+        trees.names_in(end) - allowed
+    )  # a helper symbol may hide what is still to be done
+    if extra:
+        goal = f"nothing but {listed(sorted(allowed))}" if allowed else "a number"
+        raise NotYet(
+            f"the last line of {claim.name} still contains {listed(map(shown_name, extra))}: go on until "
+            f"{goal} is left."
+        )
     if not implies(proved, claim.relation) and proved != EQUAL:
         raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
     outcome = comparer.compare(claim.wanted, EQUAL, end)

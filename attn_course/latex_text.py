@@ -1,6 +1,6 @@
-"""Text that a student wrote, as LaTeX that MathJax and KaTeX both show as it was typed.
+"""Turn text that a student wrote into LaTeX which MathJax and KaTeX both show as it was typed.
 
-Between dollars, formulas in a small part of LaTeX are typeset; anything else there is shown as typed.
+A formula between dollars is typeset if it uses the small part of LaTeX below; other text is shown as typed.
 """
 
 import itertools
@@ -35,7 +35,7 @@ _GROUP = re.compile(r"\{([^{}]*)\}")
 
 
 def is_formula(text: str) -> bool:
-    """Whether both renderers can typeset the text between two dollars."""
+    """Return True if both renderers can typeset this text between two dollars."""
     if "□" in text or not text.strip():
         return False
     while "{" in text or "}" in text:
@@ -47,28 +47,28 @@ def is_formula(text: str) -> bool:
 
 
 def latex_of(text: str) -> str:
-    """The text for a line in mathematics mode."""
+    """Return the text as LaTeX for a line in mathematics mode."""
     words = " ".join(str(text)[:_LONGEST].split())
     pieces = _FORMULA.split(words)
-    shown = ""
+    latex = ""
     for k, piece in enumerate(pieces):
         if k % 2 and is_formula(piece):
-            shown += "{" + piece.replace("<", "\\lt ").replace(">", "\\gt ") + "}"
+            latex += "{" + piece.replace("<", "\\lt ").replace(">", "\\gt ") + "}"
         else:
-            shown += _as_typed(f"${piece}$" if k % 2 else piece)
-    return shown
+            latex += _as_typed(f"${piece}$" if k % 2 else piece)
+    return latex
 
 
 def _as_typed(text):
-    """Plain letters inside \\text{...}; signs that mean something to LaTeX as commands outside it."""
-    shown = ""
+    """Return plain letters inside \\text{...}; letters with a meaning in LaTeX are commands outside it."""
+    latex = ""
     for is_outside, letters in itertools.groupby(text, _OUTSIDE.__contains__):
         if is_outside:
-            shown += "".join(_OUTSIDE[letter] for letter in letters)
+            latex += "".join(_OUTSIDE[letter] for letter in letters)
             continue
-        shown += r"\text{"
+        latex += r"\text{"
         for letter in letters:
             if letter in _JOINERS or unicodedata.category(letter) not in _INVISIBLE:
-                shown += _INSIDE.get(letter, letter)
-        shown += "}"
-    return shown
+                latex += _INSIDE.get(letter, letter)
+        latex += "}"
+    return latex

@@ -1,4 +1,4 @@
-"""A notebook's cell as plain Python, with other text in place of IPython's magics."""
+"""Read a notebook's cell as plain Python, with other text in place of IPython's magics."""
 
 import ast
 import contextlib
@@ -22,9 +22,9 @@ LINE_MAGICS = {
 
 
 def read_python(source: str, name: str = "<cell>") -> tuple[str, ast.Module]:
-    """Return a cell without IPython's magics, line for line, and its tree; SyntaxError, ValueError.
+    """Return a cell without IPython's magics, line for line, and its syntax tree.
 
-    name: of the cell, for what goes wrong in it.
+    name: the file name in messages. Raises SyntaxError or ValueError if the cell is not Python.
     """
     with contextlib.suppress(SyntaxError, ValueError):
         return source, _tree(source, name)
@@ -48,13 +48,13 @@ def _tree(source, name):
 
 
 def _instead(word: str, magic: re.Match) -> str:
-    """Return the text in place of a magic: a word, on as many lines."""
+    """Return the text in place of a magic: a word, followed by as many line breaks as the magic has."""
     num_breaks = magic[0].count("\n")
     return magic[1] + word + "\n" * num_breaks
 
 
 class Parsed(NamedTuple):
-    """A cell without its magics: its text, and all nodes of each of its statements."""
+    """A cell without its magics. statements: all nodes of each statement."""
 
     source: str
     statements: list[list[ast.AST]]
@@ -62,7 +62,7 @@ class Parsed(NamedTuple):
 
 @functools.lru_cache(maxsize=4096)
 def parsed(source: str) -> Parsed | None:
-    """Return what is in a cell, read once; None if it is not Python."""
+    """Return the parsed cell, from a cache; None if it is not Python."""
     with contextlib.suppress(Exception):  # of the compiler, on the text of a stranger
         source, tree = read_python(source)
         return Parsed(source, list(map(_nodes, tree.body)))
@@ -70,7 +70,7 @@ def parsed(source: str) -> Parsed | None:
 
 
 def _nodes(statement):
-    """Return a statement and every node below it but those that say how a name is meant."""
+    """Return a statement and every node below it, without the contexts of names (load or store)."""
     nodes = [statement]
     for node in nodes:
         for name in node._fields:

@@ -1,6 +1,6 @@
-"""Brings the packages that a notebook needs and a machine lacks.
+"""Install the packages that a notebook needs and a machine lacks.
 
-The set-up cell of a notebook calls it, on Colab or Kaggle right after the course itself has come.
+The set-up cell of a notebook calls this; on Colab and Kaggle right after it has installed the course itself.
 """
 
 import importlib
@@ -15,16 +15,16 @@ COURSE = "attention-course"
 
 
 def install_missing(extra: str = "") -> None:
-    """Install what the course asks for with `extra`; what is here and within its range stays as it is.
+    """Install what the course needs with this extra; leave a package alone if its version is in range.
 
-    Silent where nothing is missing, one sentence where that fails; to be run as often as one likes.
+    Prints nothing if nothing is missing and one sentence if pip fails. May be called any number of times.
     """
-    wanted = wanted_packages(extra)
-    missing = [package for package in wanted if not is_here(package)]
+    packages = needed_packages(extra)
+    missing = [package for package in packages if not is_here(package)]
     if not missing:
         return
 
-    here = [package.name for package in wanted if package not in missing]
+    here = [package.name for package in packages if package not in missing]
     kept = [f"{name}=={version(name)}" for name in here]
     names = " ".join(package.name for package in missing)
     ranges = [f"{package.name}{package.specifier}" for package in missing]
@@ -38,11 +38,11 @@ def install_missing(extra: str = "") -> None:
         print(f"Now restart the kernel: it still holds an older {', '.join(loaded)}.")
 
 
-def wanted_packages(extra: str = "") -> list[Requirement]:
-    """What the course asks for on this machine, by name and range; nothing where it was not installed."""
+def needed_packages(extra: str = "") -> list[Requirement]:
+    """Return the packages that the course needs on this machine; none if the course is not installed."""
     try:
         lines = requires(COURSE) or []
-    except PackageNotFoundError:  # it runs from its folder: whoever did that knows what it needs
+    except PackageNotFoundError:  # run from its folder, by somebody who knows what it needs
         return []
 
     packages = map(Requirement, lines)
@@ -50,7 +50,7 @@ def wanted_packages(extra: str = "") -> list[Requirement]:
 
 
 def is_here(package: Requirement) -> bool:
-    """Whether it is installed, in a version within the range."""
+    """Return True if a version of the package within its range is installed."""
     try:
         return package.specifier.contains(version(package.name), prereleases=True)
     except PackageNotFoundError:
@@ -58,7 +58,7 @@ def is_here(package: Requirement) -> bool:
 
 
 def _install(packages: Sequence[str]) -> bool:
-    """Whether pip could."""
+    """Install with pip; return True if pip succeeded."""
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check")
     try:
         done = subprocess.run([*pip, *packages], capture_output=True)

@@ -1,4 +1,4 @@
-"""Lets NumPy's functions take SymPy's symbols: `np.exp(t)` is `sp.exp(t)`."""
+"""Let NumPy's functions take SymPy's symbols: `np.exp(t)` is `sp.exp(t)`."""
 
 import sys
 
@@ -28,7 +28,7 @@ def _answer(self, ufunc, method, *inputs, **options):
     boxed = [
         np.array(item, dtype=object) if isinstance(item, sympy.Expr) else item for item in inputs
     ]
-    found = getattr(ufunc, method)(*boxed, **options)
-    if isinstance(found, np.ndarray) and found.ndim == 0:
-        return found.item()
-    return found
+    result = getattr(ufunc, method)(*boxed, **options)
+    if isinstance(result, np.ndarray) and result.ndim == 0:
+        return result.item()
+    return result

@@ -1,4 +1,4 @@
-"""Recorded results: files in attn_course/runs, written by `python -m attn_course.runs`, read by notebooks."""
+"""Read and write recorded results: the files in attn_course/runs, made by `python -m attn_course.runs`."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which questions there are: notebook, points, minutes, hints, judge."""
+"""The register of questions: notebook, points, minutes, hints and judge of each."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -82,7 +82,7 @@ class Claim:
 
     @cached_property
     def domain(self) -> "Domain":
-        """Where the symbols lie and the given line has a value."""
+        """The values of the symbols for which the given line has a value."""
         from attn_course.proofs.domains import domain_of
 
         return domain_of(self.symbols, self.where, [self.first_line])
@@ -131,7 +131,7 @@ def chains_prove(message: str) -> Callable[[Callable[[], Claims]], Callable[...,
 
 @dataclass(frozen=True)
 class Part:
-    """What is marked on its own: "code" and "derive" by a judge, "written" by a person."""
+    """A part of a question with points of its own: a judge marks "code" and "derive", a person "written"."""
 
     kind: str
     answers: tuple[str, ...] = ()  # the names the judge is given, in order
@@ -153,46 +153,46 @@ class Question:
 
     @cached_property
     def notebook(self) -> str:
-        """The name of its notebook, as "01_copying"."""
+        """The name of the question's notebook, such as "01_copying"."""
         number = self.id.partition(".")[0]
         return notebook_numbered(number) or ""
 
     @property
     def kind(self) -> str:
-        """As "code + written"."""
+        """The kinds of all parts, such as "code + written"."""
         return " + ".join(part.kind for part in self.parts)
 
     @property
     def points(self) -> float:
-        """Of all parts together."""
+        """The points of all parts together."""
         return sum(part.points for part in self.parts)
 
     @property
     def is_bonus(self) -> bool:
-        """Whether its points stand in the column of their own."""
+        """True if the points stand in the column of bonus points."""
         return is_bonus(self.notebook)
 
     def part(self, kind: str) -> Part:
-        """Its one part of this kind."""
+        """Return the one part of this kind."""
         return next(part for part in self.parts if part.kind == kind)
 
 
 def notebook_numbered(number: str) -> str | None:
-    """The notebook with this number, written as "1" or "01"."""
+    """Return the notebook with this number, written as "1" or "01"; None if there is none."""
     start = f"{number.zfill(2)}_"
     return next((name for name in NOTEBOOKS if name.startswith(start)), None)
 
 
 @cache
 def questions_of(notebook: str) -> tuple[Question, ...]:
-    """The questions of one notebook, in order."""
+    """Return the questions of one notebook, in order."""
     module = import_module(f"{__package__}.questions.{notebook[3:]}")
     questions: tuple[Question, ...] = module.QUESTIONS
     return questions
 
 
 def points_of(notebook: str) -> float:
-    """What a notebook is worth."""
+    """Return the points of all questions of a notebook."""
     return sum(question.points for question in questions_of(notebook))
 
 
@@ -202,7 +202,7 @@ def is_bonus(notebook: str) -> bool:
 
 
 def needs_torch(notebook: str) -> bool:
-    """Whether a notebook needs more than NumPy, matplotlib and SymPy."""
+    """Return True if a notebook needs torch."""
     return notebook in TORCH_NOTEBOOKS.read_text("utf-8").split()
 
 
@@ -226,7 +226,7 @@ def claim_from(first_line: "Tree") -> tuple[Question, Claim] | None:
 
 
 def find(question_id: str) -> Question:
-    """The question with this id; KeyError with a sentence where there is none."""
+    """Return the question with this id; raise KeyError with a sentence if there is none."""
     question_id = str(question_id)
     number = question_id.partition(".")[0]
     notebook = notebook_numbered(number)
@@ -236,6 +236,6 @@ def find(question_id: str) -> Question:
             return question
     sentence = f"there is no question {question_id}"
     if questions:
-        known = ", ".join(question.id for question in questions)
-        sentence += f"; notebook {number.zfill(2)} has {known}"
+        ids = ", ".join(question.id for question in questions)
+        sentence += f"; notebook {number.zfill(2)} has {ids}"
     raise KeyError(f"{sentence}.")

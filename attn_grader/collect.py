@@ -1,4 +1,4 @@
-"""Sorts the download of an LMS into folders of students; collected.csv keeps what the LMS says."""
+"""Sorts the download of an LMS into folders of students; collected.csv keeps names, numbers and times."""
 
 import contextlib
 import hashlib
@@ -24,11 +24,11 @@ from attn_grader.lms import LMS, Copy, DownloadedFile, Student
 from attn_grader.record import digest
 from attn_grader.roster import Roster, RosterRow
 from attn_grader.spreadsheet import csv_text, guarded, read_rows, unguarded
-from attn_grader.submissions import UNSEEN, canonical, notebook_by_cells, notebook_of
+from attn_grader.submissions import EARLIER, UNSEEN, canonical, notebook_by_cells, notebook_of
 
 COLLECTED = "collected.csv"
-EARLIER = "earlier"  # the folder of copies that a newer one has replaced
-MOST_PROBLEMS = 20  # that are told; the others are counted
+COPIES = "copies"  # the folder of a second file for a notebook, which came with the first
+MOST_PROBLEMS = 20  # that are printed; the others are counted
 UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"/\\|?*]+')
 GRADED = (".ipynb", ".py")
 MAX_FILE = 100 << 20  # bytes of one file, unpacked
@@ -46,13 +46,13 @@ END_OF_ZIP64 = b"PK\x06\x06"
 
 @dataclass(frozen=True)
 class Collected:
-    """A row of collected.csv: a file below submissions/, and what the LMS tells about it."""
+    """A row of collected.csv: a file below submissions/, and what the LMS says about it."""
 
     student: str
     file: str  # below the student's folder
     handed_in: datetime | None
     late: bool
-    counts: bool  # whether it is the newest copy
+    counts: bool  # True for the newest copy
     name: str
     email: str
     lms_id: str
@@ -110,9 +110,10 @@ def collect(
 ) -> int:
     """Sort a download of an LMS into `out`, print the table of what is where, return the exit status.
 
-    No file is overwritten, and the same command again goes on where it was stopped: the newest copy of a
-    notebook is <student>/NN_name.ipynb, and one that was there before moves to <student>/earlier/. What is
-    no notebook of the course is kept under its own name, so that nothing handed in looks missing.
+    No file is overwritten, and the same command again goes on where it was stopped. The newest copy of a
+    notebook is <student>/NN_name.ipynb. One from an earlier download moves to <student>/earlier/, and one
+    from the same download to <student>/copies/, since a student may have meant either. A file that is no
+    notebook of the course is kept under its own name, so that nothing handed in looks missing.
     """
     if out.exists() and not out.is_dir():
         raise UserError(f"{out} is a file; --out is a folder.")
@@ -125,42 +126,30 @@ def collect(
         students = sorted({copy.student for copy in copies}, key=lambda student: student.lms_id)
         folders = folder_names(students, roster)
         folder = Folder(out, read_collected(out), dry_run)
-        lines: list[ReportLine] = []
+        lines = []
         try:
             for student, file, copy in _in_order(copies, folders):
-                lines.append(ReportLine(student, file, copy, folder.add(student, file, copy)))
+                lines.append((student, file, copy, folder.add(student, file, copy)))
         finally:
             folder.save()
     strangers = [name for name in folders.values() if roster.people and name not in roster.people]
     return _report(lines, problems, strangers, dry_run)
 
 
-@dataclass(frozen=True)
-class ReportLine:
-    """A line of the table that is printed: a file of one student, and what became of it."""
-
-    student: str
-    file: str
-    copy: Copy
-    outcome: str
-
-    @property
-    def is_notebook(self) -> bool:
-        """True if the file is a notebook of the course."""
-        return bool(notebook_of(PurePosixPath(self.file)))
-
-    @property
-    def cells(self) -> tuple[str, str, str, str]:
-        """What stands in the columns."""
-        moment = f"{self.copy.handed_in:%Y-%m-%d %H:%M}" if self.copy.handed_in else ""
-        late = "late" if self.copy.is_late else ""
-        note = "" if self.is_notebook else "; no notebook of the course"
-        return self.student, self.file, f"{moment} {late}".strip(), f"{self.outcome}{note}"
-
-
 def _report(lines, problems, strangers, dry_run):
-    """Print the table and what needs a person."""
-    rows = [("student", "file", "handed in", ""), *(line.cells for line in lines)]
+    """Print the table and what needs a person; return the exit status.
+
+    lines: (student, file, copy, outcome) of everything that was handed in.
+    """
+    rows = [("student", "file", "handed in", "")]
+    num_others = 0  # files that are no notebook of the course
+    for student, file, copy, outcome in lines:
+        moment = f"{copy.handed_in:%Y-%m-%d %H:%M}" if copy.handed_in else ""
+        late = "late" if copy.is_late else ""
+        if not notebook_of(PurePosixPath(file)):
+            num_others += 1
+            outcome += "; no notebook of the course"
+        rows.append((student, file, f"{moment} {late}".strip(), outcome))
     widths = [max(len(row[number]) for row in rows) for number in range(3)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
@@ -171,16 +160,15 @@ def _report(lines, problems, strangers, dry_run):
         print(f"passed over: {len(problems) - MOST_PROBLEMS:,} more.")
     for name in strangers:
         print(f"not in the roster: {name}")
-    students = len({line.student for line in lines})
-    conflicts = sum(line.outcome.startswith("NOT") for line in lines)
-    others = sum(not line.is_notebook for line in lines)
+    num_students = len({student for student, *_ in lines})
+    num_refused = sum(outcome.startswith("NOT") for *_, outcome in lines)
     log.info(
-        f"{len(lines)} files of {students} students, {others} of them no notebook of the course, "
-        f"{len(problems)} passed over, {conflicts} not collected, "
+        f"{len(lines)} files of {num_students} students, {num_others} of them no notebook of the course, "
+        f"{len(problems)} passed over, {num_refused} not collected, "
         f"{len(strangers)} students not in the roster."
         + (" Nothing was written (--dry-run)." if dry_run else "")
     )
-    return ATTENTION if problems or strangers or conflicts or others else DONE
+    return ATTENTION if problems or strangers or num_refused or num_others else DONE
 
 
 class Folder:
@@ -190,6 +178,7 @@ class Folder:
         self.out = out
         self.rows = rows
         self.dry_run = dry_run
+        self.added: set[tuple[str, str]] = set()  # by this command
 
     def add(self, student: str, file: str, copy: Copy) -> str:
         """Add a copy of one file of one student; return what became of it."""
@@ -200,10 +189,11 @@ class Folder:
         except Exception:  # of a library, on the bytes of a stranger: this file's alone
             return "NOT collected: it is damaged."
         sha256 = hashlib.sha256(data).hexdigest()
+        is_twin = (student, file) in self.added
+        self.added.add((student, file))
         target = self.out / student / file
         if target.parent.is_symlink() or target.is_symlink():
             return f"NOT collected: {target} is a link."
-        spare = f"{EARLIER}/{sha256[:12]}/{file}"
         before = self.rows.get((student, file))
         there = _sha256(target) or (before.sha256 if before and self.dry_run else "")
         if there == sha256:
@@ -217,15 +207,17 @@ class Folder:
         if before is None or before.sha256 != there:
             return "NOT collected: another file is there that attn collect did not write."
         if copy.version > before.version:
-            old = f"{EARLIER}/{there[:12]}/{file}"
+            old = f"{COPIES if is_twin else EARLIER}/{there[:12]}/{file}"
             if not self.dry_run:
-                kept = self.out / student / old
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                os.replace(target, kept)
+                (self.out / student / old).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(target, self.out / student / old)
             self.rows[student, old] = replace(before, file=old, counts=False)
             self.write(target, data)
             self._note(student, file, copy, sha256, counts=True)
             return f"newer; the copy before is {old}"
+        twin, spare = (f"{name}/{sha256[:12]}/{file}" for name in (COPIES, EARLIER))
+        if _sha256(self.out / student / twin) == sha256:
+            return f"already there, as {twin}"
         if _sha256(self.out / student / spare) != sha256:
             self.write(self.out / student / spare, data)
         self._note(student, spare, copy, sha256, counts=False)
@@ -349,15 +341,15 @@ def _squeezed(name):
 
 
 def _safe(name):
-    """A name that is a file's on every system, and leads nowhere else."""
-    seen = UNSEEN.sub("", UNSAFE.sub("_", name))
-    plain = unicodedata.normalize("NFC", seen).strip(". ")
-    return plain.encode()[:120].decode("utf-8", "ignore") or "_"
+    """Return a name that a file can have on every system, and that leads to no other folder."""
+    printable = UNSEEN.sub("", UNSAFE.sub("_", name))
+    composed = unicodedata.normalize("NFC", printable).strip(". ")
+    return composed.encode()[:120].decode("utf-8", "ignore") or "_"
 
 
 @contextlib.contextmanager
 def files_of_download(path: Path) -> Iterator[list[DownloadedFile]]:
-    """The files of a zip archive or, where a browser has unpacked it, of a folder."""
+    """Give the files of a zip archive or, where a browser has unpacked it, of a folder."""
     if path.is_dir():
         yield list(_files_of_folder(path))
         return
@@ -377,7 +369,7 @@ def _files_of_folder(folder):
         inner = path.relative_to(folder)
         if path.is_file() and not path.is_symlink() and not _is_clutter(inner):
             date = datetime.fromtimestamp(path.stat().st_mtime).isoformat()
-            yield DownloadedFile(_shown(inner.as_posix()), partial(_read_file, path), date)
+            yield DownloadedFile(_printable(inner.as_posix()), partial(_read_file, path), date)
 
 
 def _files_of_archive(archive):
@@ -398,11 +390,11 @@ def _decoded(info):
     """Return a name as it was meant: some archives hold UTF-8 and do not say so."""
     if not info.flag_bits & 0x800:
         with contextlib.suppress(UnicodeError):
-            return _shown(info.filename.encode("cp437").decode("utf-8"))
-    return _shown(info.filename)
+            return _printable(info.filename.encode("cp437").decode("utf-8"))
+    return _printable(info.filename)
 
 
-def _shown(name):
+def _printable(name):
     """Return a name that steers no terminal and breaks no line."""
     return UNSEEN.sub("\ufffd", name) or "(a file without a name)"
 
@@ -449,17 +441,17 @@ def unpacked(copies: Iterable[Copy], problems: list[str]) -> Iterator[Copy]:
 
 
 def _inner(copy):
-    """The notebooks in an archive that a student handed in."""
+    """Yield the notebooks in an archive that a student handed in."""
     archive = _inner_archive(copy)
     paths = [source.path for source in _files_of_archive(archive)]
-    kept = [path for path in paths if PurePosixPath(path).suffix.lower() in GRADED]
-    if not kept:
+    notebooks = [path for path in paths if PurePosixPath(path).suffix.lower() in GRADED]
+    if not notebooks:
         raise UserError("this archive holds no notebook.")
-    if len(kept) > MAX_NOTEBOOKS:
+    if len(notebooks) > MAX_NOTEBOOKS:
         raise UserError(f"this archive holds more than {MAX_NOTEBOOKS} notebooks and scripts.")
     if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
         raise UserError(f"this archive unpacks to more than {MAX_UNPACKED >> 20} MB.")
-    for path in kept:
+    for path in notebooks:
         read = partial(_read_inner, copy, path)
         source = replace(copy.source, path=f"{copy.source.path}/{path}", read=read)
         yield replace(copy, file=PurePosixPath(path), source=source)

@@ -1,5 +1,6 @@
 """The options of the commands that judge, collect, grade and pack; the work is imported when they run."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -143,11 +144,12 @@ def grade(**options: object) -> int:
     from attn_grader.grade_class import Options, grade_class, grade_single_file
 
     chosen = Options(**options)  # type: ignore[arg-type]
-    if chosen.submissions.is_file():
-        return grade_single_file(chosen)
-    if chosen.out is None:
+    path, out = chosen.submissions, chosen.out
+    if out is not None and not os.path.isfile(path):
+        return grade_class(chosen, out)
+    if os.path.isdir(path):
         raise UserError("--out is missing: the folder for gradebook, feedback and pages.")
-    return grade_class(chosen, chosen.out)
+    return grade_single_file(chosen)
 
 
 @click.command(cls=Command, context_settings=SETTINGS)

@@ -1,13 +1,16 @@
-"""A student's row of gradebook.csv, of an LMS's table, and Gradescope's JSON. Adds nothing up."""
+"""A student's row of gradebook.csv and of an LMS's table, and Gradescope's JSON. Adds nothing up."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 
 from attn_course import register
+from attn_course.atomic_file import write_atomically
 from attn_grader.gradebook import Gradebook, Sheet
+from attn_grader.lms import LMS
 from attn_grader.roster import RosterRow
-from attn_grader.spreadsheet import guarded, number
+from attn_grader.spreadsheet import csv_text, guarded, number
 
 
 def csv_row(book: Gradebook, sheet: Sheet) -> dict[str, str]:
@@ -25,7 +28,7 @@ def csv_row(book: Gradebook, sheet: Sheet) -> dict[str, str]:
     row["total"] = number(sheet.total())
     if book.has_bonus:
         row["bonus"] = number(sheet.total(bonus=True))
-    if book.roster.has_due:
+    if book.has_lateness:
         row["days late"] = str(sheet.most_days_late)
         row["deducted"] = number(sheet.deduction)
     row["awaiting"] = str(sheet.num_waiting)
@@ -33,22 +36,33 @@ def csv_row(book: Gradebook, sheet: Sheet) -> dict[str, str]:
     return row
 
 
-def lms_rows(
-    book: Gradebook, sheets: Iterable[Sheet], *, final: bool
-) -> list[tuple[RosterRow, dict[str, str]]]:
-    """Return each student, as the roster has them, with {notebook: points} for the table of an LMS.
+def export(book: Gradebook, out: Path, formats: Collection[str], *, final: bool) -> int:
+    """Write <format>.csv for each LMS; return how many notebooks have no final points yet.
+
+    final: True if these get the points that they have so far, and do not stay blank.
+    """
+    rows = []
+    num_unfinished = 0
+    for student in book.students:
+        sheet = book.sheet(student)
+        rows.append(lms_row(book, sheet, final=final))
+        num_unfinished += sum(map(sheet.awaits_a_person, book.notebooks))
+    for name in formats:
+        write_atomically(out / f"{name}.csv", csv_text(LMS[name].table(rows)))
+    return num_unfinished
+
+
+def lms_row(book: Gradebook, sheet: Sheet, *, final: bool) -> tuple[RosterRow, dict[str, str]]:
+    """Return a student, as the roster has them, with {notebook: points} for the table of an LMS.
 
     Points are blank where nothing can be read or, unless final, a person is awaited.
     """
-    rows = []
-    for sheet in sheets:
-        person = book.roster.person(sheet.student)
-        points = {}
-        for name in book.notebooks:
-            is_settled = final or not sheet.awaits_a_person(name)
-            points[name] = number(sheet.of(name)) if is_settled else ""
-        rows.append((replace(person, name=book.name_of(sheet.student)), points))
-    return rows
+    points = {}
+    for name in book.notebooks:
+        is_settled = final or not sheet.awaits_a_person(name)
+        points[name] = number(sheet.of(name)) if is_settled else ""
+    person = book.roster.person(sheet.student)
+    return replace(person, name=book.name_of(sheet.student)), points
 
 
 def gradescope_json(sheet: Sheet) -> str:
@@ -68,7 +82,7 @@ def gradescope_json(sheet: Sheet) -> str:
 
 
 def _test(entry):
-    """A part of a question as one of Gradescope's tests."""
+    """Return a part of a question as one of Gradescope's tests."""
     question = entry.question
     return {
         "name": f"{question.id} {question.title} ({entry.part.kind})",

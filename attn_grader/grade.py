@@ -22,8 +22,7 @@ from attn_grader import notebook
 from attn_grader.notebook import Cell, UnreadableFile, one_line
 from attn_grader.record import PartRecord, Record
 from attn_grader.sandbox import Limits
-from attn_grader.sandbox.session import Session
-from attn_grader.sandbox.warm import WarmProcess
+from attn_grader.sandbox.session import Session, WarmProcess
 from attn_grader.submissions import File
 
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
@@ -166,11 +165,9 @@ def verdict_of(
         message = "its cell is gone, and nothing has the name that the question asks for."
     if verdict.needs_person:
         status = State.WAITING
-    elif status == State.NOT_YET and (missing := packages_behind(cells, question, part)):
+    elif status == State.NOT_YET and (sentence := why_not_here(session, cells, question, part)):
         status = State.WAITING
-        message = (
-            f"{' and '.join(missing)} is not installed here; a person looks at this. {message}"
-        )
+        message = f"{message} {sentence}"
     return PartRecord(
         question.id,
         status,
@@ -184,10 +181,19 @@ def verdict_of(
     )
 
 
-def packages_behind(cells: Sequence[Cell], question: Question, part: Part) -> list[str]:
-    """Return the packages that the answer to a part uses and that are not installed on this machine."""
-    alone = replace(question, parts=(part,))
-    return notebook.missing_packages(notebook.cells_to_run(cells, [alone]).values())
+def why_not_here(session: Session, cells: Sequence[Cell], question: Question, part: Part) -> str:
+    """Return a sentence on what the cells of an answer need and this machine has not; "" for nothing."""
+    sources = notebook.cells_to_run(cells, [replace(question, parts=(part,))])
+    if packages := notebook.missing_packages(sources.values()):
+        return f"It needs {' and '.join(packages)}, not installed here; a person looks at this."
+    if magics := notebook.magics_behind(cells, sources.values()):
+        return f"It needs {' and '.join(magics)}, not run here; a person looks at this."
+    if refused := session.refused.intersection(sources):
+        return (
+            f"It needs cell {min(refused)}, which asked for a file or a process that is not here; "
+            "a person looks at this."
+        )
+    return ""
 
 
 def within_cpu(seconds: float, work: Callable[[], str]) -> str:

@@ -15,7 +15,7 @@ from attn_course.atomic_file import write_atomically
 from attn_course.command_line import ATTENTION, DONE, log, missing_package
 from attn_course.errors import UserError
 from attn_course.verdict import State
-from attn_grader import report, written_marks
+from attn_grader import exports, pages, written_marks
 from attn_grader.collect import COLLECTED, dump, read_collected
 from attn_grader.grade import Settings
 from attn_grader.gradebook import Gradebook
@@ -31,6 +31,8 @@ from attn_grader.workers import Worker, grade_file, grade_many, grade_on_dask
 ROOT = Path(__file__).resolve().parents[1]
 MOST_MISTAKES = 5  # that are printed
 PACKAGES = ("jinja2", "latex2mathml", "markdown_it", "mdit_py_plugins", "tqdm")  # for the pages
+# Options that mean nothing where one file is graded, of which only the verdicts are printed.
+OF_A_CLASS = ("out", "notebooks", "written", "roster", "export", "final", "anonymous", "regrade")
 SPEED = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{rate_noinv_fmt}, {remaining} left]"
 
 
@@ -100,7 +102,7 @@ def grade_class(options: Options, out: Path) -> int:
         write_atomically(out / "written.csv", written_marks.dump(book.stamped_marks()))
     bad = sum(bool(results.get(file.key).problem) for file in files)
     good = len(files) - bad
-    written = report.write(
+    written = pages.write(
         book,
         out,
         counts={"students": len(students), "notebooks graded": good, "files not graded": bad},
@@ -108,7 +110,7 @@ def grade_class(options: Options, out: Path) -> int:
     )
     is_unfinished = False
     if options.export:
-        number = report.export(book, out, options.export, final=options.final)
+        number = exports.export(book, out, options.export, final=options.final)
         is_unfinished = number > 0 and not options.final
         files_of_lms = " and ".join(f"{name}.csv" for name in options.export)
         unfinished = counted(number, "notebook")
@@ -124,6 +126,8 @@ def grade_class(options: Options, out: Path) -> int:
             )
     graded = f"{counted(good, 'notebook')} of {counted(len(students), 'student')}"
     awaiting = agree(counted(written.num_waiting, "answer"), "awaits", "await")
+    if written.mistakes:
+        print("The most frequent mistakes:")
     for mistake in written.mistakes[:MOST_MISTAKES]:
         print(f"{mistake.count:4} of {len(students)}  {mistake.question.id}: {mistake.sentence}")
     log.info(
@@ -134,8 +138,11 @@ def grade_class(options: Options, out: Path) -> int:
 
 def grade_single_file(options: Options) -> int:
     """Print the verdicts on one file, which is graded as those of a class are; return the exit status."""
-    _require_sandbox(options)
+    for name in OF_A_CLASS:
+        if getattr(options, name):
+            raise UserError(f"--{name} goes with a folder of submissions, not with one file.")
     file = single_file(options.submissions)
+    _require_sandbox(options)
     settings = _settings(options, [file])
     _require_torch(settings.notebooks)
     worker = Worker(settings)

@@ -1,14 +1,13 @@
-"""How verdicts and a person's marks add up to a student's sheet."""
+"""Adds up verdicts and a person's marks to a student's sheet."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from attn_course import register
 from attn_course.verdict import State
 from attn_grader.collect import Collected
-from attn_grader.copies import PUBLISHED, is_published
 from attn_grader.notebook import digests_of
 from attn_grader.record import Key, Record, digest, judge_digest
 from attn_grader.references import Reference
@@ -19,11 +18,10 @@ from attn_grader.written_marks import ManualMark, Marks
 
 NOTHING = "nothing was handed in."
 LATE_BY_LMS = (
-    "the LMS says that it is late, and not by how much; it counts as one day, unless a person decides "
-    "otherwise."
+    "the LMS marks it as late and does not say by how much. It counts as one day, of which free days are "
+    "taken off, unless a person decides otherwise."
 )
 IMPOSSIBLE = "its date, {:%Y-%m-%d}, cannot be; a person decides whether it is late."
-LEAST_LATENESS = timedelta(seconds=1)
 UNNAMED = "the roster does not name this student."
 
 
@@ -41,8 +39,8 @@ class GradebookEntry:
     mark: ManualMark | None = None
     previous: ManualMark | None = None  # given to another answer or by another rubric
     images: dict[str, str] = field(default_factory=dict)  # pasted into a written answer
-    mistake: str = ""  # the known one that explains a wrong answer
-    is_unread: bool = False  # whether the file of the notebook could not be graded
+    mistake: str = ""  # the sentence of the known mistake that explains a wrong answer
+    is_unread: bool = False  # True if the file of the notebook could not be graded
 
     @property
     def has_points(self) -> bool:
@@ -56,12 +54,12 @@ class GradebookEntry:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether a person has yet to look at it, for the first time or again."""
+        """True if a person has yet to look at the answer, for the first time or again."""
         return self.status == State.WAITING or self.previous is not None
 
     @property
     def passed(self) -> bool:
-        """Whether it is right, or a person gave it something."""
+        """True if the answer is correct, or a person gave it points."""
         return self.status == State.CORRECT or (self.status == State.READ and self.points > 0)
 
 
@@ -111,8 +109,8 @@ class Sheet:
         """Return the points of the course, or those of bonus notebooks."""
         names = {entry.question.notebook for entry in self.entries}
         counted = [self.of(name) for name in sorted(names) if register.is_bonus(name) == bonus]
-        known = [points for points in counted if points is not None]
-        return sum(known) if known else None
+        earned = [points for points in counted if points is not None]
+        return sum(earned) if earned else None
 
     def out_of(self, *, bonus: bool = False) -> float:
         """Return what the notebooks of the batch are worth, or its bonus notebooks."""
@@ -120,12 +118,12 @@ class Sheet:
 
     @property
     def deduction(self) -> float:
-        """What lateness costs in all."""
+        """The points that lateness costs in all."""
         return sum(self.deductions.values())
 
     @property
     def most_days_late(self) -> int:
-        """Of its notebooks, the latest one's."""
+        """How many days late the latest notebook is."""
         return max(self.days_late.values(), default=0)
 
     @property
@@ -141,7 +139,7 @@ def _earned(entries):
 
 
 class Gradebook:
-    """The batch as a person sees it: students x questions, machine's and person's points together."""
+    """The results of a batch, with the points of the machine and those of people."""
 
     def __init__(
         self,
@@ -158,7 +156,7 @@ class Gradebook:
     ):
         """record_of: gives the newest record of a file.
 
-        collected: what an LMS tells about files, by student and name of the file.
+        collected: what an LMS says about files, by student and name of the file.
         """
         self.students = students
         self.notebooks = notebooks
@@ -171,6 +169,7 @@ class Gradebook:
         self.questions: list[register.Question] = []
         for name in notebooks:
             self.questions += register.questions_of(name)
+        self.has_lateness = self.roster.has_due or any(row.late for row in self.collected.values())
         self.has_bonus = any(register.is_bonus(name) for name in notebooks)
         self.files: dict[str, list[File]] = {student: [] for student in students}
         for file in files:
@@ -206,7 +205,6 @@ class Gradebook:
         more = len(sheet.problems) - MOST_PROBLEMS
         if more > 0:
             sheet.problems[MOST_PROBLEMS:] = [f"and {more:,} more problems."]
-        self._add_copies(sheet)
         self._add_lateness(sheet)
         return sheet
 
@@ -221,69 +219,61 @@ class Gradebook:
         return replace(entry, status=State.READ, points=mark.points, mark=mark)
 
     def _digest(self, entry):
-        """Name an answer together with what it is judged by."""
+        """Return a digest of an answer and of the judge or rubric it is for."""
         question = entry.question
         if entry.part.kind == "written":
             reference = self.references.get(question.id, Reference())
             return digest(entry.answer, reference.rubric, *digests_of(entry.images))
         return digest(entry.answer, judge_digest(question.notebook))
 
-    def _add_copies(self, sheet):
-        """Note the answers that are the published solution."""
-        for entry in sheet.entries:
-            solution = self.references.get(entry.question.id, Reference()).code
-            if entry.part.kind == "code" and is_published(entry.answer, solution):
-                sheet.published.append(entry.question.id)
-                sheet.remarks.append(f"{entry.question.id}: {PUBLISHED}")
-
     def _add_lateness(self, sheet):
         """Note how late each notebook of a sheet is, and what that costs."""
         person = self.roster.person(sheet.student)
         for file in self.files[sheet.student]:
             name = file.notebook
-            points = sheet.before_deduction(name)
-            told = self.collected.get((file.student, file.name))
-            moment = told.handed_in if told else file.changed
-            if told and told.handed_in is None and not person.handed_in:
-                if not told.late:
+            row = self.collected.get((file.student, file.name))
+            moment = row.handed_in if row else file.changed
+            if row and row.handed_in is None and not person.handed_in:
+                if not row.late:
                     continue
                 sheet.remarks.append(f"{file.name}: {LATE_BY_LMS}")
-                days = person.days_late((person.due or self.now) + LEAST_LATENESS)
+                days = person.days_beyond_free(1)
             elif person.due and not person.handed_in and not person.is_possible(moment, self.now):
                 sheet.undated[name] = IMPOSSIBLE.format(moment)
                 sheet.remarks.append(f"{file.name}: {sheet.undated[name]}")
                 continue
             else:
                 days = person.days_late(moment)
+            points = sheet.before_deduction(name)
             if points is not None and days:
                 sheet.days_late[name] = days
                 sheet.deductions[name] = person.deduction(points, days)
 
     def stamped_marks(self) -> Marks:
         """Return all marks, each with the digest of what it was given for."""
-        found = dict(self.marks)
-        for student in {student for student, _, _ in found if student in self.files}:
+        marks = dict(self.marks)
+        for student in {student for student, _, _ in marks if student in self.files}:
             for entry in self.sheet(student).entries:
                 if entry.mark:
                     key = student, entry.question.id, entry.part.kind
-                    found[key] = replace(entry.mark, digest=entry.digest)
-        return found
+                    marks[key] = replace(entry.mark, digest=entry.digest)
+        return marks
 
 
 def _judged(question, part, record):
-    """What the machine knows of a part; record: of its notebook, None if it was not handed in."""
+    """Return the machine's verdict on a part. record: of its notebook, None if it was not handed in."""
     entry = GradebookEntry(question, part)
     if record is None:
         return entry
-    for found in record.parts:
-        if found.question == question.id and found.kind == part.kind:
+    for verdict in record.parts:
+        if verdict.question == question.id and verdict.kind == part.kind:
             return replace(
                 entry,
-                status=found.status,
-                points=found.points,
-                message=found.message,
-                answer=found.answer,
-                images=found.images,
-                mistake=found.mistake,
+                status=verdict.status,
+                points=verdict.points,
+                message=verdict.message,
+                answer=verdict.answer,
+                images=verdict.images,
+                mistake=verdict.mistake,
             )
     return replace(entry, status=State.WAITING, message=record.problem, is_unread=True)

@@ -6,6 +6,7 @@ Everything here is a stranger's text. Nothing of it runs.
 import ast
 import base64
 import binascii
+import builtins
 import codecs
 import contextlib
 import hashlib
@@ -106,24 +107,26 @@ def read_submission(path: Path | str) -> Submission:
 
 def parse_submission(data: bytes, name: str) -> Submission:
     """Return the Submission in the bytes of a file of this `name`; raise UnreadableFile."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise UnreadableFile("it is UTF-16 text; save it as UTF-8.")
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        byte = data[error.start]
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableFile(f"it is not UTF-8 text (byte 0x{byte:02x} in line {line}).") from None
     remarks: list[str] = []
     if data.startswith(codecs.BOM_UTF8):
         remarks.append("it starts with a byte-order mark.")
-    text = _text(data)
-    raw: list
     if name.lower().endswith(".py"):
-        raw = _script_cells(text)
-        read = _script_cell
+        cells = _cells_of_script(text)
     else:
-        notebook = _parse(text)
-        remarks += _kernel_remarks(notebook)
-        raw = _raw_cells(notebook)
-        read = _cell
-    if len(raw) > MAX_CELLS:
-        raise UnreadableFile(
-            f"it has {len(raw):,} cells; no notebook of the course has {MAX_CELLS:,}."
-        )
-    cells = [read(number, cell) for number, cell in enumerate(raw, 1)]
+        notebook = _parsed_json(text)
+        cells = _cells_of_notebook(notebook)
+        kernel = _dictionary(_dictionary(notebook.get("metadata")).get("kernelspec"))
+        language = _string(kernel.get("language"))
+        if language and language[:6].lower() != "python":
+            remarks.append(f"its kernel is for {_sound(language[:40])!r}; it was run as Python.")
     if sum(len(cell.source) for cell in cells if cell.kind == "code") > MAX_CODE:
         raise UnreadableFile(f"it has over {MAX_CODE:,} letters of code.")
     for cell_id, count in Counter(cell.id for cell in cells).items():
@@ -186,20 +189,8 @@ def _open_plainly(path, flags):
     return handle
 
 
-def _text(data):
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise UnreadableFile("it is UTF-16 text; save it as UTF-8.")
-    try:
-        text = data.decode("utf-8-sig")
-        return text.replace("\r\n", "\n")
-    except UnicodeDecodeError as error:
-        byte = data[error.start]
-        line = data.count(b"\n", 0, error.start) + 1
-        raise UnreadableFile(f"it is not UTF-8 text (byte 0x{byte:02x} in line {line}).") from None
-
-
-def _parse(text):
-    """Return the notebook in a JSON text, of which no more is known than its version."""
+def _parsed_json(text):
+    """Return the notebook in a JSON text, of which no more is sure than its version."""
     try:
         notebook = json.loads(text)
     except RecursionError:
@@ -214,48 +205,88 @@ def _parse(text):
     version = _dictionary(notebook).get("nbformat")
     if not isinstance(version, int):
         raise UnreadableFile("it is JSON, but not a notebook.")
-    return notebook
-
-
-def _raw_cells(notebook):
-    """Return the cells of a notebook as JSON has them; those of version 3 are on worksheets."""
-    version = notebook["nbformat"]
     if version not in (3, 4):
         age = "newer" if version > 4 else "older"
         raise UnreadableFile(
             f"its format, version {version}, is {age} than the versions read here, 3 and 4."
         )
-    sheets = [notebook] if version == 4 else notebook.get("worksheets")
+    return notebook
+
+
+def _cells_of_notebook(notebook):
+    """Return the cells of a notebook; those of version 3 are on worksheets."""
+    sheets = [notebook] if notebook["nbformat"] == 4 else notebook.get("worksheets")
     if not _is_list_of(sheets, dict):
         raise UnreadableFile("it has no list of worksheets.")
     lists = [sheet.get("cells") for sheet in sheets]
     if not _is_list_of(lists, list):
         raise UnreadableFile("it has no list of cells.")
-    return list(itertools.chain.from_iterable(lists))
+    entries = list(map(_dictionary, itertools.chain.from_iterable(lists)))
+    _refuse_too_many(entries)
+    cells = []
+    for number, entry in enumerate(entries, 1):
+        kind = KINDS.get(_string(entry.get("cell_type")))
+        source = entry.get("source", entry.get("input"))  # a code cell of version 3 has the latter
+        if _is_list_of(source, str):
+            source = "".join(source)
+        if kind is None or not isinstance(source, str):
+            raise UnreadableFile(f"its cell {number} has no readable text or type.")
+        metadata = _dictionary(entry.get("metadata"))
+        nbgrader = _dictionary(metadata.get("nbgrader"))
+        cell_id = _string(nbgrader.get("grade_id")) or _string(entry.get("id"))
+        attachments = _dictionary(entry.get("attachments"))
+        cells.append(_cell(number, kind, source, cell_id, metadata, attachments))
+    return cells
+
+
+def _cells_of_script(text):
+    """Split a script at its `# %%` or `# In[1]:` markers; one without any is a single code cell.
+
+    A marker has `key=value` options, whose values are JSON, as jupytext writes them.
+    """
+    parts = re.split(rf"^(?={MARKER.pattern})", text, flags=re.M)
+    pieces = parts[:: 1 + MARKER.groups]  # between them are the groups of the pattern
+    head = pieces[0].splitlines()
+    if len(pieces) > 1 and all(line[:1] in ("#", "") for line in head):
+        del pieces[0]  # remarks, as jupytext writes them on top
+    _refuse_too_many(pieces)
+    decoder = json.JSONDecoder()
+    cells = []
+    for number, source in enumerate(pieces, 1):
+        title = ""
+        if marker := MARKER.match(source):
+            title = marker["title"] or ""
+            source = source[marker.end() :].strip("\n")
+        kind = "code"
+        for other in ("markdown", "raw"):
+            if f"[{other}]" in title:
+                kind = other
+                source = re.sub(r"^# ?", "", source, flags=re.M)
+        title = title[:MAX_MARKER]
+        options = {}
+        for match in itertools.islice(OPTION.finditer(title), MAX_OPTIONS):
+            with contextlib.suppress(ValueError, RecursionError):
+                options[match[1]], _ = decoder.raw_decode(title, match.end())
+        cell_id = _string(_dictionary(options.get("nbgrader")).get("grade_id"))
+        cells.append(_cell(number, kind, source, cell_id, options, {}))
+    return cells
+
+
+def _refuse_too_many(entries):
+    if len(entries) > MAX_CELLS:
+        raise UnreadableFile(
+            f"it has {len(entries):,} cells; no notebook of the course has {MAX_CELLS:,}."
+        )
+
+
+def _cell(number, kind, source, cell_id, metadata, attachments):
+    marks = {key: metadata[key] for key in MARKS if isinstance(metadata.get(key), str)}
+    marks = {key: _sound(text[:MAX_NAME]) for key, text in marks.items()}
+    return Cell(number, kind, _sound(source), _sound(cell_id[:MAX_NAME]), marks, attachments)
 
 
 def _is_list_of(value, kind):
     return isinstance(value, list) and all(isinstance(item, kind) for item in value)
-
-
-def _cell(number, raw):
-    raw = _dictionary(raw)
-    name = _string(raw.get("cell_type"))
-    kind = KINDS.get(name)
-    source = raw.get("source", raw.get("input"))  # a code cell of version 3 has the latter
-    if _is_list_of(source, str):
-        source = "".join(source)
-    if kind is None or not isinstance(source, str):
-        raise UnreadableFile(f"its cell {number} has no readable text or type.")
-    metadata = _dictionary(raw.get("metadata"))
-    return _make(number, kind, source, metadata, raw.get("id"), raw.get("attachments"))
-
-
-def _make(number, kind, source, metadata, cell_id=None, attachments=None):
-    nbgrader = _dictionary(metadata.get("nbgrader"))
-    name = _string(nbgrader.get("grade_id")) or _string(cell_id)
-    marks = {key: _name(metadata[key]) for key in MARKS if isinstance(metadata.get(key), str)}
-    return Cell(number, kind, _sound(source), _name(name), marks, _dictionary(attachments))
 
 
 def _dictionary(value: Any) -> dict:
@@ -266,61 +297,16 @@ def _string(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _name(text):
-    return _sound(text[:MAX_NAME])
-
-
 def _sound(text):
     """Return `text` without lone surrogates, which JSON can spell but no file can hold."""
-    data = text.encode("utf-8", "replace")
-    return data.decode().replace("\r\n", "\n")
-
-
-def _kernel_remarks(notebook):
-    metadata = _dictionary(notebook.get("metadata"))
-    kernel = _dictionary(metadata.get("kernelspec"))
-    language = _string(kernel.get("language"))
-    if not language or language[:6].lower() == "python":
-        return []
-    shown = _sound(language[:40])
-    return [f"its kernel is for {shown!r}; it was run as Python."]
-
-
-def _script_cells(text):
-    """Split a script at its `# %%` or `# In[1]:` markers; one without any is a single code cell."""
-    parts = re.split(rf"^(?={MARKER.pattern})", text, flags=re.M)
-    pieces = parts[:: 1 + MARKER.groups]  # between them are the groups of the pattern
-    head = pieces[0].splitlines()
-    if len(pieces) > 1 and all(line[:1] in ("#", "") for line in head):
-        del pieces[0]  # remarks, as jupytext writes them on top
-    return pieces
-
-
-def _script_cell(number, piece):
-    title = ""
-    source = piece
-    if marker := MARKER.match(piece):
-        title = marker["title"] or ""
-        source = piece[marker.end() :].strip("\n")
-    kind = "code"
-    for other in ("markdown", "raw"):
-        if f"[{other}]" in title:
-            kind = other
-            source = re.sub(r"^# ?", "", source, flags=re.M)
-    return _make(number, kind, source, dict(_options(title[:MAX_MARKER])))
-
-
-def _options(title: str) -> Iterator[tuple[str, Any]]:
-    """Yield the `key=value` pairs of a marker that we use; values are JSON, as jupytext writes them."""
-    decoder = json.JSONDecoder()
-    matches = OPTION.finditer(title)
-    for match in itertools.islice(matches, MAX_OPTIONS):
-        with contextlib.suppress(ValueError, RecursionError):
-            value, _ = decoder.raw_decode(title, match.end())
-            yield match[1], value
+    return text.encode("utf-8", "replace").decode().replace("\r\n", "\n")
 
 
 Cells = Sequence[Cell]
+
+FRONT_END = ("display", "get_ipython", "input", "In", "Out", "exit", "quit")  # names it gives
+NAMING_MAGIC = re.compile(r"^[ \t]*(%(?:run|pylab|store))\b", re.M)
+WORD = re.compile(r"\w+")
 
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
 NO_LETTER = re.compile(r"[^a-z0-9]+")
@@ -522,6 +508,34 @@ def missing_packages(sources: Iterable[str]) -> list[str]:
                     if is_used and not _is_installed(package):
                         missing.add(package)
     return sorted(missing)
+
+
+def magics_behind(cells: Cells, sources: Iterable[str]) -> list[str]:
+    """Return the magics that may give a name which these sources use and no cell gives; none is run here.
+
+    Such are `%run`, `%pylab`, `%store`, and a cell in another language that has the name in its text.
+    """
+    foreign = []
+    given = {*vars(builtins), *FRONT_END}
+    magics: set[str] = set()
+    for cell in cells:
+        if _may_run(cell):
+            python = parsed(cell.source)
+            if python and not python.statements and cell.source.lstrip().startswith("%%"):
+                foreign.append(cell.source)
+            else:
+                given |= names_of(cell.source).given
+                magics.update(NAMING_MAGIC.findall(cell.source))
+    unknown: set[str] = set()
+    for source in sources:
+        names = names_of(source)
+        unknown |= (names.used | names.used_later) - given
+    if not unknown:
+        return []
+    for source in foreign:
+        if not unknown.isdisjoint(WORD.findall(source)):
+            magics.add(source.split(None, 1)[0])
+    return sorted(magics)
 
 
 def _imported(node):

@@ -6,10 +6,11 @@ import re
 import secrets
 import time
 import zipfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from attn_course import register
+from attn_course.atomic_file import replaced
 from attn_course.command_line import log
 from attn_course.errors import UserError
 from attn_grader.render import render
@@ -46,7 +47,7 @@ def files_of(root: Path, notebooks: Collection[str] = ()) -> dict[str, bytes]:
 
     notebooks: those that it holds, all if there are none.
     """
-    files = _held(root, PARTS)
+    files = _read(root, PARTS)
     for path in [path for path in files if path.startswith("notebooks/") and notebooks]:
         if path.endswith((".ipynb", ".py")) and Path(path).stem not in notebooks:
             del files[path]
@@ -63,15 +64,15 @@ def files_of(root: Path, notebooks: Collection[str] = ()) -> dict[str, bytes]:
 
 def autograder_files(root: Path, notebooks: list[str]) -> dict[str, bytes]:
     """Return {path inside the archive: its bytes} of what Gradescope runs, in order."""
-    found = _held(root, AUTOGRADER)
+    files = _read(root, AUTOGRADER)
     needs_torch = any(map(register.needs_torch, notebooks))
     extras = "torch,grade" if needs_torch else "grade"
     for name in SCRIPTS:
         script = render(name, extras=extras, notebooks=" ".join(notebooks))
-        found[name] = f"{script}\n".encode()
-    found["README.md"] = b""  # pyproject.toml names it
-    found["seed"] = secrets.token_hex(16).encode()  # of the inputs; no submission can read it
-    return found
+        files[name] = f"{script}\n".encode()
+    files["README.md"] = b""  # pyproject.toml names it
+    files["seed"] = secrets.token_hex(16).encode()  # of the inputs; no submission can read it
+    return files
 
 
 def nbgrader_files(root: Path, notebooks: Collection[str] = ()) -> dict[str, bytes]:
@@ -80,22 +81,22 @@ def nbgrader_files(root: Path, notebooks: Collection[str] = ()) -> dict[str, byt
     These are the solutions without their rubrics, of which nbgrader would make empty answer cells, and
     with a first cell that ends the kernel where the course is missing: without it everybody gets zero.
     """
-    found = {}
+    files = {}
     for name in notebooks or register.NOTEBOOKS:
         path = root / "solutions" / f"{name}.ipynb"
         if path.is_file():
             notebook = json.loads(path.read_text("utf-8"))
-            kept = [cell for cell in notebook["cells"] if not HIDDEN & cell["metadata"].keys()]
-            notebook["cells"] = [_guard(), *kept]
+            cells = [cell for cell in notebook["cells"] if not HIDDEN & cell["metadata"].keys()]
+            notebook["cells"] = [_guard(), *cells]
             text = json.dumps(notebook, indent=1, ensure_ascii=False)
-            found[f"source/{name}/{name}.ipynb"] = f"{text}\n".encode()
-    if not found:
+            files[f"source/{name}/{name}.ipynb"] = f"{text}\n".encode()
+    if not files:
         raise UserError("the solutions are not on this machine.")
-    return found
+    return files
 
 
 def _guard():
-    """A locked cell that no student has to read, and that nbgrader runs first."""
+    """Return a locked cell that no student has to read, and that nbgrader runs first."""
     nbgrader = {
         "grade": False,
         "grade_id": "course-is-here",
@@ -114,18 +115,19 @@ def _guard():
     }
 
 
-def _held(root, parts):
+def _read(root, parts):
+    """Return {path: bytes} of the files below a folder that match one of the patterns."""
     paths = {path for part in parts for path in root.glob(part) if path.is_file()}
     names = [path.relative_to(root).as_posix() for path in sorted(paths)]
     return {name: (root / name).read_bytes() for name in names if not LEFT_OUT.search(name)}
 
 
 def _makefile(text):
-    """The Makefile with the rules a student can run; a rule is a paragraph."""
+    """Return the Makefile with the rules that a student can run; a rule is a paragraph."""
     head, *rules = text.strip().split("\n\n")
-    kept = [rule for rule in rules if re.match(TARGETS + r"|\.", rule)]
-    whole = "\n\n".join([head, *kept]) + "\n"
-    return whole.replace("setup: $(STAMP)", "setup: $(LAB)")
+    rules = [rule for rule in rules if re.match(TARGETS + r"|\.", rule)]
+    text = "\n\n".join([head, *rules]) + "\n"
+    return text.replace("setup: $(STAMP)", "setup: $(LAB)")
 
 
 def pack(root: Path, target: Path, notebooks: Collection[str] = ()) -> int:
@@ -133,19 +135,33 @@ def pack(root: Path, target: Path, notebooks: Collection[str] = ()) -> int:
     return write_zip(target, files_of(root, notebooks), f"{FOLDER}/")
 
 
-def write_zip(target: Path, files: dict[str, bytes], folder: str = "") -> int:
-    """Write an archive, the same bytes for the same files and date; return how many files it holds.
+def write_zip(target: Path, files: Mapping[str, bytes], folder: str = "") -> int:
+    """Write an archive of files, below a folder in it; return how many files it holds."""
+    return write_entries(target, ((f"{folder}{name}", data) for name, data in files.items()))
 
-    The date of every file is SOURCE_DATE_EPOCH where the environment has it, else the present.
+
+def write_entries(target: Path, entries: Iterable[tuple[str, bytes]]) -> int:
+    """Write an archive of (path, bytes), the same bytes for the same entries and date; return their number.
+
+    The date of every file is SOURCE_DATE_EPOCH where the environment has it, else the present. Only one
+    entry is held in memory at a time.
     """
-    seconds = int(os.environ.get("SOURCE_DATE_EPOCH") or time.time())
-    date = time.gmtime(max(seconds, EARLIEST))[:6]
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            entry = zipfile.ZipInfo(f"{folder}{name}", date)
-            mode = 0o755 if name in SCRIPTS else 0o644
+    date = time.gmtime(max(_build_time(), EARLIEST))[:6]
+    with replaced(target) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in entries:
+            entry = zipfile.ZipInfo(path, date)
             entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = mode << 16
+            entry.external_attr = (0o755 if path in SCRIPTS else 0o644) << 16
             archive.writestr(entry, data)
-            log.debug(name)
-    return len(files)
+            log.debug(path)
+        return len(archive.namelist())
+
+
+def _build_time():
+    """Return the seconds since 1970 that the environment has as the date of the build, else the present."""
+    text = os.environ.get("SOURCE_DATE_EPOCH")
+    if not text:
+        return time.time()
+    if not re.fullmatch(r"\d{1,10}", text):
+        raise UserError(f"SOURCE_DATE_EPOCH is {text!r}, not a number of seconds since 1970.")
+    return int(text)

@@ -19,7 +19,7 @@ PENALTY = re.compile(r"(\d+(?:\.\d+)?) ?(%?)(?: (?:a|per) day)?")
 
 @dataclass(frozen=True)
 class RosterRow:
-    """One row: who it is, and the rule that holds for what they hand in."""
+    """A student, and the rule for what they hand in."""
 
     student: str
     name: str = ""
@@ -34,7 +34,7 @@ class RosterRow:
     is_share: bool = False  # whether the penalty is a share of the points, or points
 
     def is_possible(self, changed: datetime | None, now: datetime) -> bool:
-        """Whether a file can have been changed then: after the work was handed out, and not in the future."""
+        """Return True if a file can have been changed then: after `released`, and not in the future."""
         if changed is None:
             return True
         return (self.released or changed) <= changed <= now
@@ -44,8 +44,11 @@ class RosterRow:
         moment = self.handed_in or changed
         if self.due is None or moment is None:
             return 0
-        days = (moment - self.due) / DAY - self.free_days
-        return max(0, math.ceil(days))
+        return self.days_beyond_free((moment - self.due) / DAY)
+
+    def days_beyond_free(self, days: float) -> int:
+        """Return how many of these days have begun after the free ones."""
+        return max(0, math.ceil(days - self.free_days))
 
     def deduction(self, points: float, days: int) -> float:
         """Return what `days` of lateness take from `points`."""
@@ -55,14 +58,14 @@ class RosterRow:
 
 @dataclass(frozen=True)
 class Roster:
-    """The class; without a file nobody is named, and nothing is ever late."""
+    """The class. Without a file nobody is named, and no date is due."""
 
     people: dict[str, RosterRow] = field(default_factory=dict)
     everyone: RosterRow = RosterRow(EVERYONE)
 
     @property
     def has_due(self) -> bool:
-        """Whether anything can be late."""
+        """True if there is a date after which work is late."""
         return any(person.due for person in (self.everyone, *self.people.values()))
 
     def person(self, student: str) -> RosterRow:
@@ -125,7 +128,7 @@ def _person(student, row, where):
 
 
 def _moment(row, column, where, of_day=time(23, 59, 59)):
-    """The moment in a column, such as 2026-11-20T18:00, or 2026-11-20 at this time of the day."""
+    """Return the moment in a column, such as 2026-11-20T18:00, or 2026-11-20 at this time of the day."""
     text = row.get(column)
     if not text:
         return None
@@ -150,13 +153,13 @@ def _days(text, where):
 
 
 def _penalty(text, where):
-    """(amount, whether it is a share) of a rule such as "10% a day" or "0.5 a day"."""
+    """Return (amount, whether it is a share) of a rule such as "10% a day" or "0.5 a day"."""
     if not text:
         return 0.0, False
-    found = PENALTY.fullmatch(text)
-    if not found:
+    match = PENALTY.fullmatch(text)
+    if not match:
         raise UserError(
             f"{where}: penalty is {text!r}, not a rule such as '10% a day' or '0.5 a day'."
         )
-    amount = float(found[1])
-    return (amount / 100, True) if found[2] else (amount, False)
+    amount = float(match[1])
+    return (amount / 100, True) if match[2] else (amount, False)

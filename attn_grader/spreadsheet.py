@@ -28,7 +28,7 @@ def guarded(text: str) -> str:
 
 
 def unguarded(text: str) -> str:
-    """Return what `guarded` was given."""
+    """Return the text from which `guarded` made this one."""
     return GUARDED.sub("", text)
 
 
@@ -37,8 +37,10 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.12g}"
 
 
-def two_decimals(value: float) -> str:
-    """Return points as people read them, with two decimals and no closing zero: 2.5, 1.67, 3."""
+def two_decimals(value: float | None) -> str:
+    """Return points as people read them, with two decimals and no closing zero: 2.5, 1.67, 3, – for none."""
+    if value is None:
+        return "–"
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
@@ -56,7 +58,7 @@ def read_rows(
     needed: Collection[str],
     columns: Sequence[str] = (),
 ) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield (where it stands, row) for each line; raise UserError where it is no such table.
+    """Yield (file and line, row) for each line; raise UserError where the file is no such table.
 
     Cells are separated by commas, semicolons or tabs, whichever the first line has most of.
     columns: those of a file whose first line names none of them.
@@ -73,7 +75,7 @@ def read_rows(
             yield f"{path.name}, line 1", _row(names, first)
         elif not set(names).issuperset(needed):
             raise UserError(
-                f"{path.name} needs the columns {', '.join(needed)}; "
+                f"{path.name} needs the column{'' if len(needed) == 1 else 's'} {', '.join(needed)}; "
                 f"its first line has {', '.join(filter(None, names)) or 'none'}."
             )
         for cells in reader:
@@ -84,7 +86,7 @@ def read_rows(
 
 
 def _row(names, cells):
-    """A row by its columns: cells beyond the last are left out, those that lack are empty."""
+    """Return a row by its columns; cells beyond the last are left out, and missing ones are empty."""
     padded = itertools.chain(cells, itertools.repeat(""))
     return {name: cell.strip() for name, cell in zip(names, padded, strict=False) if name}
 

@@ -14,6 +14,7 @@ from attn_course import register
 from attn_course.errors import UserError
 from attn_grader.notebook import UnreadableFile, own_texts, parse_submission, read_bytes
 
+NOTEBOOKS = (".ipynb", ".py")
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 # What may be a notebook that was printed or exported.
 PRINTED = (
@@ -32,7 +33,8 @@ PRINTED = (
 )
 NO_NOTEBOOK = "it was handed in and is no notebook, so a person has to look at it."
 TOO = "handed in too; it is no notebook, and only a person can read it."
-PRINTED_ONLY = "a {} file was handed in, and no notebook; a person looks at it."
+PRINTED_ONLY = "a file of type {} was handed in, and no notebook; a person looks at it."
+EARLIER = "earlier"  # the folder of what a later download has replaced
 # What systems and editors leave behind; any other folder that is passed over is named.
 SKIPPED = ("__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".venv", ".vscode", ".idea")
 DOTTED = "its name begins with a dot, so it was passed over."
@@ -131,18 +133,20 @@ def find(folder: str | Path, notebooks: Collection[str]) -> tuple[list[str], lis
 
 
 def single_file(path: Path) -> File:
-    """Return a file that a person names, once it is known to be one that can be read."""
+    """Return a file that a person names, once it is sure that it can be read."""
     if not os.path.lexists(path):
         raise UserError(f"there is no file {path}.")
-    name = notebook_of(PurePath(path.name)) or _by_cells(path)
-    if not name:
-        raise UserError(f"{path.name} is not a notebook of the course, such as 01_copying.ipynb.")
-    file = File("", name, path, printable(path.name))
+    if path.suffix.lower() not in NOTEBOOKS:
+        raise UserError(f"{path.name} is no notebook: its name ends neither in .ipynb nor in .py.")
     try:
-        parse_submission(file.read(), path.name)
+        data = read_bytes(path)
+        parse_submission(data, path.name)
     except UnreadableFile as error:
         raise UserError(f"{path}: {error}") from None
-    return file
+    name = notebook_of(PurePath(path.name)) or notebook_by_cells(data, path.name)
+    if not name:
+        raise UserError(f"{path.name} is not a notebook of the course, such as 01_copying.ipynb.")
+    return File("", name, path, printable(path.name))
 
 
 def printable(name: str | PurePath) -> str:
@@ -251,7 +255,7 @@ def _walk(folder, problems):
 
 def notebook_of(path: PurePath) -> str:
     """Return the notebook that a path names in its file or, as nbgrader does, in a folder."""
-    return _named(path) if path.suffix.lower() in (".ipynb", ".py") else ""
+    return _named(path) if path.suffix.lower() in NOTEBOOKS else ""
 
 
 def _named(path):
@@ -293,6 +297,9 @@ def _best(student, folder, name, paths):
     """
     texts = {path: own_texts(path, name) if len(paths) > 1 else None for path in paths}
 
+    def is_replaced(path: Path) -> bool:
+        return EARLIER in path.relative_to(folder).parts[:1]
+
     def rank(path: Path) -> tuple[bool, bool, bool, int, bool, str]:
         is_script = path.suffix.lower() != ".ipynb"
         is_renamed = path.stem != name
@@ -312,6 +319,6 @@ def _best(student, folder, name, paths):
     copies = [
         place
         for path, place in zip(others, places, strict=True)
-        if texts[path] not in ([], texts[best])
+        if texts[path] not in ([], texts[best]) and not (is_replaced(path) > is_replaced(best))
     ]
     return File(student, name, best, place, remarks=tuple(remarks), copies=tuple(copies))

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import CancelledError
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -30,10 +30,12 @@ from attn_grader.notebook import (
     read_submission,
 )
 from attn_grader.record import Record, judge_digest
-from attn_grader.sandbox import kernel, policy, warm
+from attn_grader.sandbox import kernel, policy
+from attn_grader.sandbox.session import WarmProcess
 from attn_grader.submissions import File
 
 LARGE = 200_000  # bytes of a file
+ENDING_SECONDS = 30.0  # for a worker that has nothing left to do
 MARGIN = 120.0  # seconds a worker may need beyond those of its submission
 # Every submission has these at hand; the last ones are what the first sum of two symbols imports.
 EVERYWHERE = (
@@ -43,7 +45,6 @@ EVERYWHERE = (
     "sympy.tensor.tensor",
     "sympy.sets.setexpr",
     "matplotlib.pyplot",
-    "attn_grader.sandbox.child",
 )
 IMPORT = re.compile(r"^(?:from|import) (attn_\w+(?:\.\w+)*)", re.M)
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,6 +84,8 @@ class Worker:
                 problem = "grading it took too long and was stopped."
             except (EOFError, OSError):
                 problem = "grading it ended its process."
+            if self.process is not None:
+                self.process.kill()  # its children end with it
             self.close()
             if self.is_stopped:
                 break
@@ -109,12 +112,16 @@ class Worker:
         self.connection.send(self.settings)
 
     def close(self) -> None:
-        """End the process; the next file gets a new one."""
-        if self.process is not None:
-            self.process.kill()  # its children end with it
+        """Have the process end, which waits for its children; the next file gets a new one."""
+        if self.process is None:
+            return
+        self.connection.close()
+        try:
+            self.process.wait(ENDING_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
             self.process.wait()
-            self.process = None
-            self.connection.close()
+        self.process = None
 
     def stop(self) -> None:
         """End it from another thread, for good; who waits for it gets no record."""
@@ -147,28 +154,35 @@ def work(connection: Connection) -> None:
         problem = one_line(f"grading it failed ({type(error).__name__}: {error}).")
         while True:
             connection.send(Record("", connection.recv().notebook, "", "", problem=problem))
-    while True:
-        job = connection.recv()
-        connection.send(grade_or_say_why(job, process, settings))
+    try:
+        while True:
+            job = connection.recv()
+            connection.send(grade_or_say_why(job, process, settings))
+    finally:
+        process.close()
 
 
-def start(settings: Settings) -> warm.WarmProcess:
+def start(settings: Settings) -> WarmProcess:
     """Import what submissions need, fork the warm process, then import the judges."""
-    torch = []
+    from attn_grader.sandbox import child  # only now: no command and no judge needs it
+
+    modules = [*EVERYWHERE]
     if any(map(register.needs_torch, settings.notebooks)):
-        torch = [
-            "torch",
-            "torch._dynamo",
-        ]  # drivers that watch operations load it, and it needs a disk
-    warm.import_all([*EVERYWHERE, *torch, *imported_by(settings.notebooks)])
-    process = warm.WarmProcess.forked(settings.tier)
+        modules += ["torch", "torch._dynamo"]  # drivers that watch operations load the second
+    for name in settings.notebooks:
+        with contextlib.suppress(UnreadableFile):  # the package may be alone
+            for cell in read_submission(HANDED_OUT / f"{name}.ipynb").cells:
+                if cell.kind == "code":
+                    modules += IMPORT.findall(cell.source)
+    child.import_all(modules)
+    process = WarmProcess.forked(settings.tier)
     for name in settings.notebooks:
         register.questions_of(name)
     policy.limit_memory(settings.limits.memory)
     return process
 
 
-def grade_or_say_why(job: Job, process: warm.WarmProcess, settings: Settings) -> Record:
+def grade_or_say_why(job: Job, process: WarmProcess, settings: Settings) -> Record:
     """Return the record of a file; one without a stamp, which is graded again, if grading it failed."""
     try:
         return grade(job, process, settings)
@@ -180,17 +194,6 @@ def grade_or_say_why(job: Job, process: warm.WarmProcess, settings: Settings) ->
     finally:
         if len(job.data) > LARGE:  # its texts would take memory from the files after it
             forget_texts()
-
-
-def imported_by(notebooks: Iterable[str]) -> list[str]:
-    """Return the modules of the course that the notebooks import, so that no child has to import them."""
-    names = set()
-    for name in notebooks:
-        with contextlib.suppress(UnreadableFile):  # the package may be alone
-            for cell in read_submission(HANDED_OUT / f"{name}.ipynb").cells:
-                if cell.kind == "code":
-                    names.update(IMPORT.findall(cell.source))
-    return sorted(names)
 
 
 def ungraded(file: File, error: Exception) -> Record:

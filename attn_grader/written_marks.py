@@ -20,7 +20,7 @@ Key = tuple[str, str, str]  # student, question, part
 
 @dataclass(frozen=True)
 class ManualMark:
-    """What a person gave to a part. `digest` names the answer and the judge or rubric it was for."""
+    """The points of a person for a part. `digest` is that of the answer and of the judge or rubric."""
 
     points: float
     comment: str = ""
@@ -28,7 +28,7 @@ class ManualMark:
     digest: str = ""  # empty: for whatever is there when the mark arrives
 
     def agrees(self, other: "ManualMark") -> bool:
-        """Whether both give the same points, or are for different answers."""
+        """Return True if both give the same points, or are for different answers."""
         same_answer = self.digest == other.digest or "" in (self.digest, other.digest)
         return not same_answer or abs(self.points - other.points) < 1e-6
 
@@ -54,13 +54,13 @@ def load(
 ) -> Marks:
     """Return the marks in a file; raise UserError at the first bad line.
 
-    A row may also lift what the machine gave: its part is then "code" or "derive". A file without a
-    first line of names has the columns student, question, part, points, comment. The column of
-    comments may be called remark.
-    hidden: {name on anonymous pages: student}.
-    strict: whether a row for a student who is not there is a bad one; some may have left.
+    A row may also replace the points of the machine: its part is then "code" or "derive". A file without
+    a first line of names has the columns student, question, part, points, comment. The column of comments
+    may be called remark.
+    hidden: {name on anonymous pages: student}. strict: True if a row for an unknown student is refused;
+    a student may have left since an earlier run.
     """
-    found: Marks = {}
+    marks: Marks = {}
     spelled = spellings(students)
     for where, row in read_rows(path, NEEDED, COLUMNS):
         if not row["points"]:
@@ -70,9 +70,9 @@ def load(
         if strict and student not in students:
             raise UserError(f"{where}: there is no student {student!r}.")
         key, mark = _read(student, row, where)
-        if found.setdefault(key, mark) != mark:
+        if marks.setdefault(key, mark) != mark:
             raise UserError(f"{where}: {student!r} was given other points for {key[1]} above.")
-    return found
+    return marks
 
 
 def _read(student, row, where):
@@ -97,7 +97,7 @@ def _read(student, row, where):
 
 
 def _number(text):
-    """The number in a text such as 0.5 or 2/3, or None."""
+    """Return the number in a text such as 0.5 or 2/3, None if it is no such text."""
     if len(text) > LONGEST_NUMBER or "e" in text.lower():
         return None
     try:
@@ -106,21 +106,21 @@ def _number(text):
         return None
 
 
-def merged(kept: Marks, arrived: Mapping[str, Marks]) -> Marks:
+def merged(earlier: Marks, new: Mapping[str, Marks]) -> Marks:
     """Return all marks together; raise UserError with the list where graders contradict each other.
 
-    kept: those of earlier runs, which a grader may change, but not another's.
-    arrived: {name of a file: its marks}.
+    earlier: the marks of earlier runs; graders may change their own, and not those of others.
+    new: {name of a file: its marks}.
     """
-    found = dict(kept)
-    sources = dict.fromkeys(kept, "")
+    result = dict(earlier)
+    sources = dict.fromkeys(earlier, "")
     conflicts = []
-    for name, marks in arrived.items():
+    for name, marks in new.items():
         for key, mark in marks.items():
-            before = found.get(key)
+            before = result.get(key)
             is_own = not sources.get(key) and before is not None and before.grader == mark.grader
             if before is None or is_own or before.agrees(mark):
-                found[key] = mark
+                result[key] = mark
                 sources[key] = name
             else:
                 conflicts.append(_conflict(key, (before, sources[key]), (mark, name)))
@@ -129,15 +129,15 @@ def merged(kept: Marks, arrived: Mapping[str, Marks]) -> Marks:
             "graders contradict each other; take out one row of each pair, then run again.\n"
             + "\n".join(conflicts)
         )
-    return found
+    return result
 
 
 def _conflict(key, *sides):
-    who = [
+    sentences = [
         f"{mark.points:g} by {mark.grader or 'nobody named'} in {name or 'the written.csv of --out'}"
         for mark, name in sides
     ]
-    return f"  {' '.join(key)}: {', '.join(who)}"
+    return f"  {' '.join(key)}: {', '.join(sentences)}"
 
 
 def dump(marks: Marks) -> str:

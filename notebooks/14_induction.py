@@ -155,16 +155,15 @@ check("14.2", induction_head)
 if check("14.1", previous_token_head) and check("14.2", induction_head):
     text = "abracadabra"
     first, one_back = head(stream_of(text), *previous_token_head(26, 20))
-    found, matches = head(stream_of(text) + first, *induction_head(26, 20))
+    second, matches = head(stream_of(text) + first, *induction_head(26, 20))
     maps = {"head 1 looks one back": one_back, "head 2 finds what came next": matches}
     for (name, weights), ax in zip(maps.items(), plots.panels(2, height=4), strict=True):
         look = np.tri(len(text), dtype=bool)
         options = {"mask": look, "numbers": False, "xlabel": "key", "ylabel": "query"}
         plots.attention_map(weights, text, text, title=name, colour_bar=False, **options, ax=ax)
-    said = found[:, 52:78]
-    print(
-        *(f"{text[: t + 1]} -> {chr(97 + said[t].argmax())} {said[t].max():.2f}" for t in (7, 8, 9))
-    )
+    shares = second[:, subspaces(26, 20)["after"]]
+    for t, row in list(enumerate(shares))[7:10]:
+        print(f"{text[: t + 1]} -> {chr(97 + row.argmax())} {row.max():.2f}", end=" ")
 
 # %% [markdown]
 # Head 1 looks one back. Head 2 looks one to the right of each earlier occurrence of its letter: the second *b* finds *r*;
@@ -178,18 +177,15 @@ if check("14.1", previous_token_head) and check("14.2", induction_head):
 # at $f_0$ of the others. **Prove** that the share of B in what the head writes is a mixture of B's share of the matches and
 # B's share of the others. **Form:** the chain `share`; its last line has only $n_0, n_1, f_0, f_1$ and $\alpha$.
 
-# %%
+# %% answer="14.3 derive"
 s, alpha = sp.Symbol("s", real=True), sp.Symbol("alpha", positive=True)
 n_0, n_1, f_0, f_1 = sp.symbols("n_0 n_1 f_0 f_1", positive=True)
 share_of_B = (f_1 * sp.exp(s) + f_0) / (n_1 * sp.exp(s) + n_0)
 score = sp.log(alpha * n_0 / (n_1 * (1 - alpha)))  # from the definition of alpha
-known = {s: score, alpha: (0, 1)}
-
-# %% answer="14.3 derive"
 share = derive(
     (share_of_B, "exponentials of B over all exponentials"),
     # your steps here
-    where=known,
+    where={s: score, alpha: (0, 1)},
 )
 share
 
@@ -282,13 +278,11 @@ left, right = plots.panels(2, height=3.4)
 losses = {"two layers": two.losses, "one layer": one.losses}
 plots.curves(range(400), losses, xlabel="step", ylabel="loss", ax=left)
 names = ("letters said right", "layer 1: weight one back", "layer 2: weight on what came next")
-shown = dict(zip(names, two.measured.values(), strict=True))
-plots.curves(two.steps, shown, xlabel="step", ylabel="", ax=right).limits(y=(0, 1.05))
+measured = dict(zip(names, two.measured.values(), strict=True))
+plots.curves(two.steps, measured, xlabel="step", ylabel="share", ax=right).limits(y=(0, 1.05))
 twice = induction.said_twice(100, seed=10**6)
 for name, run in {"two layers": two, "one layer": one}.items():
     print(f"{name}: {induction.accuracy(run.model, twice):.0%} of ten letters said twice")
-
-# %%
 for name, runs in induction.recorded()["runs"].items():
     songs, ten = ([run[test] for run in runs] for test in ("songs", "ten twice"))
     print(f"{name}, ten seeds: songs {min(songs):.2f}-{max(songs):.2f}", end=", ")
@@ -361,8 +355,8 @@ model, trace = two.model, two.model.trace(twice.letters[:1])
 alphabet = "abcdefghijklmnopqrstuvwx"
 E, U = (x.detach().numpy() for x in (model.embedding, model.read_out))
 maps = [layer[0].detach().numpy() for layer in trace.weights]  # (H, T, T) of each layer
-found = check("14.5", previous_token_score, induction_score)
-if found and check("14.6", ov_circuit, matching_circuit, copying_score):
+has_scores = check("14.5", previous_token_score, induction_score)
+if has_scores and check("14.6", ov_circuit, matching_circuit, copying_score):
     first = int(previous_token_score(maps[0]).argmax())
     last = int(induction_score(maps[1], twice.letters[0].numpy()).argmax())
     _, _, W_v1, W_o1 = model.weights_of(0, first)
@@ -411,11 +405,11 @@ x, cut = streams[0], streams[0] - written[0] + written.mean(0)
 W_q, W_k, *_ = model.weights_of(1, 0)
 tokens = twice.letters[0].numpy()
 text = [alphabet[token] for token in tokens]
-shown = {"a head of layer 1": max(maps[0], key=lambda head: np.trace(head, -1))}
+pictures = {"a head of layer 1": max(maps[0], key=lambda head: np.trace(head, -1))}
 for name, keys in {"a head of layer 2": x, "the same, k cut": cut}.items():
-    _, shown[name] = attend(x @ W_q, keys @ W_k, x, causal=True)
+    _, pictures[name] = attend(x @ W_q, keys @ W_k, x, causal=True)
 done = check("14.5", previous_token_score, induction_score)
-for (name, weights), ax in zip(shown.items(), plots.panels(3, height=4), strict=True):
+for (name, weights), ax in zip(pictures.items(), plots.panels(3, height=4), strict=True):
     title = f"{name}: {induction_score(weights[None], tokens)[0]:.2f}" if done else name
     options = {"mask": np.tri(20, dtype=bool), "numbers": False, "colour_bar": False}
     plots.attention_map(weights, text, text, title=title, **options, ax=ax)
@@ -430,11 +424,11 @@ for (name, weights), ax in zip(shown.items(), plots.panels(3, height=4), strict=
 # %%
 bars = {"no cut": induction.accuracy(model, twice)}
 for path in "qkv" if check("14.7", patched) else "":
-    said = []
+    letters = []
     for x, w in zip(streams, written, strict=True):
         heads = [patched(x, w, written.mean(0), model.weights_of(1, h), path) for h in (0, 1)]
-        said.append(((x + sum(heads)) @ U).argmax(-1))
-    bars[f"{path} cut"] = (np.array(said)[:, 10:19] == twice.letters.numpy()[:, 11:20]).mean()
+        letters.append(((x + sum(heads)) @ U).argmax(-1))
+    bars[f"{path} cut"] = (np.array(letters)[:, 10:19] == twice.letters.numpy()[:, 11:20]).mean()
 for layer, h in ((0, 0), (0, 1), (1, 0), (1, 1)):
     bars[f"layer {layer + 1}, head {h}"] = induction.ablated(model, twice, [(layer, h)])
 bars["layer 2, both"] = induction.ablated(model, twice, [(1, 0), (1, 1)])
@@ -465,8 +459,7 @@ print(f"its induction score: {scores.item():.2f}")
 # 1. A head is two matrices (1): where it looks, and what it writes.
 # 2. Two heads in two layers count what followed a letter in this text; one head of one layer cannot.
 # 3. A claim about a head needs a score, a circuit and a cut: each of them alone can fool you.
-
-# %% [markdown]
+#
 # ## Without notes
 #
 # 1. Which subspace of the keys does head 2 compare with the query, and which head wrote it?

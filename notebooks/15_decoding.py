@@ -265,7 +265,7 @@ if done:
 # $z_t W_v$. **Given** q (H, d) of the newest token, `latents` (T, $d_z$), `W_k` and `W_v` (H, $d_z$, d). **Compute** its
 # context (H, d), exactly as full keys and values would give it, *without computing keys or values*: since
 # $q \cdot (z W_k) = (q W_k^\top) \cdot z$, the query can *absorb* $W_k$ once for all tokens. **Form:** `latent_attention`.
-# The check counts all numbers that you make; even one token at a time, keys make too many.
+# The check counts all numbers that you make, so it also notices keys that are computed one token at a time.
 
 # %% [markdown]
 # Now with rotations. The query stands at position $p$, and the key `distance` tokens before it. **Given** `W_k` ($d_z$, d) of
@@ -302,7 +302,7 @@ kept = {
 }
 totals = {name: [n * T / 1e6 for T in (4096, 32_768)] for name, n in kept.items()}
 totals["multi-head, window 4096"] = [2 * H * d * 4096 / 1e6] * 2
-totals["linear state (14.6)"] = [H * d * (d + 1) / 1e6] * 2
+totals["linear state (15.6)"] = [H * d * (d + 1) / 1e6] * 2
 label = {"xlabel": "", "ylabel": "million numbers", "top": 268}
 plots.bars(totals, ["4096 tokens", "32,768 tokens"], **label)
 if check("15.5", latent_attention, absorbed_matrix):
@@ -438,9 +438,9 @@ plots.attention_map(seeds[0], numbers=False, title="trained, 10 keys, d = 4", ax
 # - *Speculative decoding*: a small model proposes tokens, the large one checks several at once; [Leviathan et al.
 #   (2023)](https://arxiv.org/abs/2211.17192).
 # - *QK-norm*: queries and keys are scaled to length one before their product, so that scores are bounded; [Henry et al.
-#   (2020)](https://arxiv.org/abs/2010.04245).
+#   (2020)](https://arxiv.org/abs/2010.04245), and 16.2.
 # - *The delta rule*: before a value is written, the state's old value for that key is taken out; [Yang et al.
-#   (2024)](https://arxiv.org/abs/2406.06484).
+#   (2024)](https://arxiv.org/abs/2406.06484), and 16.5.
 
 # %% [markdown]
 # **References.** [Shazeer (2019)](https://arxiv.org/abs/1911.02150) and [Ainslie et al. (2023)](https://arxiv.org/abs/2305.13245), fewer

@@ -133,7 +133,8 @@ check("0.1", lambda values: sum(values))
 check("0.1", lambda values: 1 / 0)
 
 # %% [markdown]
-# If you are stuck, ask for a hint. Run the cell again to get the next one as well. No hint gives the answer away.
+# If you are stuck, ask for a hint. Run the cell again to get the next one as well. No hint gives the answer away. Where a
+# question has several parts, `hint("1.1 derive")` gives the hints of one part alone (`derive`, `code` or `written`).
 
 # %%
 hint("0.1")
@@ -181,7 +182,7 @@ check("0.2", one_fraction)
 
 # %% [markdown]
 # And this is what a false step looks like: the wrong line stands in a box. (SymPy may order the terms of a line differently
-# from the way you typed them.)
+# from the way you typed them.) If a step is true but cannot be proved here, the verdict says so; write it as two smaller steps.
 
 # %%
 derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where={x: (0, 1)})
@@ -191,7 +192,7 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 #
 # | on paper | in SymPy |
 # |---|---|
-# | $x^2$, $\sqrt x$, $e^x$, $\log x$ | `x**2`, `sp.sqrt(x)`, `sp.exp(x)`, `sp.log(x)` |
+# | $x^2$, $\sqrt x$, $e^x$, $\log x$ | `x**2` (in Python `^` is no power), `sp.sqrt(x)`, `sp.exp(x)`, `sp.log(x)` |
 # | $\frac13$ | `sp.Rational(1, 3)`; Python would round `1 / 3` |
 # | a whole number $n \ge 1$ | `n = sp.Symbol("n", integer=True, positive=True)` |
 # | numbers $a_1, a_2, \dots$ | `a = sp.IndexedBase("a")`, then `a[k]` |
@@ -224,7 +225,8 @@ derive(
 # **Given** the four keys and the query $(3, 1)$ above. **Say** in two sentences which value the context would approach if
 # the query grew longer and longer in the same direction, and why. **Form:** replace the line in the cell below.
 #
-# Written answers are read by a person, who has a reference answer and a list of the ideas that earn points.
+# Written answers are read by a person, who has a reference answer and a list of the ideas that earn points. If you study
+# alone, write your answer first; then `solution("0.3")` shows both, and you can mark yourself.
 
 # %% [markdown] written="0.3"
 # It approaches 1, the value of key 0, which has the largest score (3, against 2.8 for key 1). Making the query longer

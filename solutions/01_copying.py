@@ -311,7 +311,8 @@ check("1.5", copy_error_bound)
 #
 # **Given** $n \ge 2$ orthonormal keys in $d$ dimensions (at right angles, each of length one), scores *divided by*
 # $\sqrt d$, and the query $q = t\,k_j$. **Find** the smallest $t$ for which at most the share $\varepsilon$ of the weight
-# stays on the other keys together. (With $t = 0$ their share is $\frac{n-1}{n}$, and $\varepsilon$ is smaller.) **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
+# stays on the other keys together. (At $t = 0$ their share is $\frac{n-1}{n}$; you are asked for a smaller share.) **Form:**
+# `copy_sharpness(n, d, epsilon)`, returning a number.
 #
 # *Predict* for $\varepsilon = 0.01$: if there are 10,000 keys instead of 100, must $t$ be 100 times as large, 10 times, or
 # less than twice? The cell after the check prints the answer.
@@ -413,9 +414,8 @@ with np.errstate(over="ignore"):
 # 4. Yes, if $v_j$ is a mixture of the other values. 5. It must lie outside the convex hull of the other keys.
 #
 # </details>
-
-# %% [markdown]
+#
 # **Next:** [02, the average of two](02_average_of_two.ipynb), asks one query to look at two things at once.
 #
-# **References.** Bahdanau, Cho and Bengio (2015), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473), the first attention of this
-# kind; Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), the division by $\sqrt d$.
+# **References.** Bahdanau, Cho and Bengio (2015), [arXiv:1409.0473](https://arxiv.org/abs/1409.0473), the first attention;
+# Vaswani et al. (2017), [arXiv:1706.03762](https://arxiv.org/abs/1706.03762), the division by $\sqrt d$.

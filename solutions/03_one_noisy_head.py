@@ -65,10 +65,10 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise with a very small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt your query of 2.2. With every key at its mean, the
-# weights may differ from one half on $a$ and on $b$ by 2% in all; with noise that changes scores by about 0.001, by 4% in 95% of
-# the draws. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does the noise
-# do to the scores, and how small must $\nu$ be?
+# whose output is the average of the values of $a$ and $b$; you may adapt 2.2. The check adds up how far the weights are
+# from one half on $a$ and $b$ and 0 elsewhere: at most 0.02 without noise, and at most 0.04 in 95% of
+# draws with noise that changes scores by 0.001. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And
+# **in words**: what does the noise do to the scores, and how small must $\nu$ be?
 
 
 # %% answer="3.1"
@@ -133,10 +133,10 @@ plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 # ### 3.2
 #
 # Now take the second kind of noise with $\nu \to 0$: $k_a = \ell\,\mu_a$, and every other key is *equal* to its mean.
-# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others. The key $k_a$ is $\ell$ times
-# its mean, so the key scores $\ell s_a$; $s_a$ is the score on its mean. **Find** (i) the weight $w$ of $a$ as a function of $t$, $n$ and $\ell$; (ii) its
-# log-odds $\log\frac{w}{1-w}$, as a straight line in $\ell$. **Form:** two derivations, `weight_of_a` and `log_odds`; the first
-# lines are given.
+# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others. Since $s_a$ is the score on the
+# mean of $a$, the key $k_a$ itself scores $\ell s_a$. **Find** (i) the weight $w$ of $a$ as a function of $t$, $n$ and
+# $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$, as a straight line in $\ell$. **Form:** two derivations, `weight_of_a` and
+# `log_odds`; the first lines are given.
 #
 # *Predict* the factor of $\ell$ in (ii); the last line of your derivation shows it.
 

@@ -125,8 +125,7 @@ check("4.2", two_head_queries)
 
 # %% [markdown]
 # Not every pair passes: two *equal* queries that tie $a$ and $b$ above all others are right in 4.1 and fail here, as a single
-# head does. (Equal queries that push all *other* keys far below 0 pass: $\ell$ then multiplies 0.) The next two
-# cells draw the
+# head does. (Equal queries that push all *other* keys far below 0 pass: $\ell$ then multiplies 0.) The next two cells draw the
 # outputs of that single head, which scores $t = 20$ on the means of $a$ and $b$ and 0 on all others. The outputs of your own
 # pair are drawn as well once 4.1 is right, with each query scaled to length 20. *Predict* where in the plane the outputs of
 # both lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$.
@@ -220,8 +219,8 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$, and
 # that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the weight
 # may be on a wrong key when all lengths are 1, and at most 5% in at least 85% of the draws with $\lambda_a, \lambda_b > 0$.
-# **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. In the random draws you pass if your queries, or the same
-# queries made ten times as long, do.
+# **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. If your queries fail in the random draws, the check tries
+# them once more, ten times as long.
 #
 # *Predict:* now the *other* keys can change their sign, too. Do you need another design than in 4.2, or only other lengths?
 

@@ -394,14 +394,15 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # 2. What does $uv^\top$ do to $v$, and to a vector orthogonal to $v$?
 # 3. Which product of matrices decides the scores, and can different pairs $K, Q$ have the same product?
 # 4. Why must the differences of the scores grow with $\rho$ in 5.3?
-# 5. Which of $K$, $Q$, $V$ may respond to the contents in 5.5, and which must not?
+# 5. What must respond to the contents in 5.5, $V$ or the product $K^\top Q$, and what must not?
 
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
 # 1. A mixture holds as much of $u_b$ as of $u_c$ and $u_d$ together, since $x_1$ and $x_3$ do. 2. It gives $u\,|v|^2$, and zero.
-# 3. $Q^\top K$; yes, many pairs have the same product. 4. The distance from the target is $\rho$ times a weight that is left over, and only
-# a growing difference makes this product small. 5. Only $V$; $K$ and $Q$ must send every content to zero.
+# 3. $K^\top Q$; yes, many pairs have the same product. 4. The distance from the target is $\rho$ times a weight that is left
+# over, and only a growing difference makes this product small. 5. $V$ must respond to the contents. $K^\top Q$ must not: no score
+# may depend on a content.
 #
 # </details>
 

@@ -111,8 +111,8 @@ for (name, sentences), ax in zip(batches.items(), plots.panels(2, height=3), str
     plots.matrix(mask, title=title, **axis, ax=ax)
 
 # %% [markdown]
-# Training sorts by the English length, so some padding remains in the German half. Similar lengths hide mistakes with
-# padding.
+# Training sorts by the English length, so some padding remains in the German half. In a batch of similar lengths a
+# mistake with padding hardly shows.
 #
 # ### 9.2
 #
@@ -120,7 +120,7 @@ for (name, sentences), ax in zip(batches.items(), plots.panels(2, height=3), str
 # the joined states, normalised by `nn.LayerNorm`, are the **memory** (B, S, D). The last states of *both* directions
 # make the decoder's first state (B, D), through `nn.Linear` and tanh. **Form:** `Encoder(num_tokens, width)`, whose
 # `forward(ids, mask)` returns `(memory, state)`. The result of a sentence depends neither on padding nor on the other
-# sentences (`pack_padded_sequence` helps). At padding the memory is free, but finite. Dropout of 0.1 is usual.
+# sentences (`pack_padded_sequence` helps). At padding the memory may hold any finite numbers. Dropout of 0.1 is usual.
 #
 # *Predict:* padding stands at the end; which direction does it disturb?
 
@@ -247,7 +247,7 @@ for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), s
     )
 
 # %% [markdown]
-# On the right no error is raised, and yet padding gets weight.
+# On the right the mask was forgotten: no error is raised, and yet padding gets weight.
 #
 # ### 9.4
 #
@@ -390,8 +390,8 @@ for name, run in {"a step at a time": one_by_one, "all at once": lambda: gru(x)[
     print(f"{name}: {1000 * (time.process_time() - start) / 30:.1f} ms forward and back")
 
 # %% [markdown]
-# Input feeding is what forbids it: what is fed exists only when the step before is done. A GRU without it reads all words
-# in one call, which is faster.
+# Input feeding forbids it: the vector that is fed exists only when the step before is done. A GRU without input feeding
+# reads all words in one call, which is faster.
 #
 # ### 9.6
 #
@@ -500,15 +500,17 @@ check("9.8", greedy_search)
 # %% [markdown]
 # ## Learning by heart
 #
-# The next cell joins the parts. To run it on a GPU, change the right-hand column (not measured here):
+# The next cell joins the parts. It finds a GPU by itself; the values in the right-hand column are then better (no GPU was
+# there to measure them on):
 #
 # | | on a CPU | on a GPU |
 # |---|---|---|
 # | device | `"cpu"` | `"cuda"`, found automatically |
 # | numbers | float32 | bfloat16 in the model, where the GPU has it; the loss in float32 |
 # | `BATCH` | 32 | 256: the loop over words is limited by the number of calls, not by their size |
-# | text, `width` | invented scenes, 128 | `corpora.multi30k()`, 384 |
-# | `FOLDER` | `None` | a folder that outlives the runtime: training goes on where it stopped |
+# | `corpus` and `size`, second cell | invented scenes, 1000 | `corpora.multi30k()`, 4000 |
+# | `width` of `fit`, `STEPS` | 128, 340 (four passes) | 384, 2300 (twenty passes) |
+# | `FOLDER` | `None` | a folder that outlives the runtime: the same cell goes on where it stopped |
 #
 # First, 64 sentences alone, again and again. *Predict:* can *none* learn them by heart, without any attention?
 
@@ -575,17 +577,17 @@ plots.curves(range(len(curves["dot"])), curves, xlabel="step", ylabel="loss, 64 
 #
 # ## Three translators
 #
-# Now all sentences, in four passes, with three seeds for each slot. With `LIVE = True` the cell trains your own three
-# translators (the estimate is printed first); it always shows the recorded runs, which the course's parts made.
-# *Predict* the order of the BLEU scores on new sentences.
+# Now all sentences, in four passes. The next cell trains your own *none* and *dot*, and prints first how long each may
+# take. Below them stand the recorded runs of the course's own parts, with three seeds for each slot. *Predict* the order
+# of the BLEU scores on new sentences, and how far *none* and *dot* are apart.
 
 # %% tags=["nbval-ignore-output"]
 # my prediction: ...
-LIVE = False
-models = {}
+live = ("none", "dot")  # and, if you have the time: "additive"
 chosen = {"none": "NoAttention", "dot": "DotAttention", "additive": "AdditiveAttention"}
-for name, slot in chosen.items() if LIVE else ():
-    models[name], _ = fit(slot, pairs, STEPS)
+models = {}
+for name in live:
+    models[name], _ = fit(chosen[name], pairs, STEPS)
     print(f"{name:9} yours: test BLEU {bleu_of(models[name], corpus.test)[0]:.1f}")
 recorded = recorded_runs.read("seq2seq")
 print(recorded["command"])
@@ -600,15 +602,15 @@ heights = {
 plots.bars(heights, list(chosen), ylabel="test BLEU", xlabel="slot", top=100)
 
 # %% [markdown]
-# Without attention one vector must carry a whole sentence. If your own *dot* stays below 60, look at 9.2 and 9.5: did
-# you normalise? Without `nn.LayerNorm` attention starts late.
+# Without attention one vector must carry a whole German sentence. If your own *dot* stays below 60, look at 9.2 and 9.5:
+# did you normalise? Without `nn.LayerNorm` attention starts late.
 #
-# With `LIVE = True` the next cell shows four translations and the weights of *additive*. *Predict* for a long sentence
-# which mistakes *none* will make.
+# The next cell shows what your translators write for four test sentences, and where the last of them looks. *Predict*
+# for a long sentence which mistakes *none* will make.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions: ...
-if LIVE:
+if models:
     german, english = zip(*corpus.test[10:14], strict=True)
     written = {name: translate(model, german) for name, model in models.items()}
     for k, text in enumerate(german):
@@ -617,16 +619,15 @@ if LIVE:
             print(f"    {name:9} {written[name][k]}")
     ids = [subwords.encode(text) for text in (german[2], english[2])]
     source, mask, inputs, _ = (x.to(device) for x in parts.collate([ids], built["pad_batch"]))
+    model, rows = models[live[-1]], []
     with torch.inference_mode():
-        memory, state = models["additive"].start(source, mask)
-        rows = []
+        memory, state = model.start(source, mask)
         for t in range(inputs.shape[1]):
-            step = models["additive"].decoder.step(inputs[:, t], state, memory, mask)
-            _, state, weights = step
+            _, state, weights = model.decoder.step(inputs[:, t], state, memory, mask)
             rows.append(weights[0].float().cpu())
     words = [[*map(str, subwords.pieces(row)), "end"] for row in ids]
     axis = {"xlabel": "German", "ylabel": "English, written next", "numbers": False}
-    plots.attention_map(torch.stack(rows), words[1], words[0], **axis, title="additive")
+    plots.attention_map(torch.stack(rows), words[1], words[0], **axis, title=live[-1])
 
 # %% [markdown]
 # ## Real text, and common mistakes
@@ -666,10 +667,10 @@ print(f"mean of words {terms.sum() / 6:.1f}, mean of the sentences' means {(4 + 
 #
 # ## Summary
 #
-# 1. Padding must not be seen: by the mask, the encoder, the slot or the loss (3).
-# 2. A step and a sequence are one function; what is fed makes the loop necessary.
-# 3. A score without tanh (1) forgets its query; (2) needs no tanh, because it multiplies.
-# 4. Overfitting a few sentences proves the loop, not the model.
+# 1. Neither encoder nor slot nor loss (3) may see padding; the mask tells them what is real.
+# 2. A step and a sequence compute the same function; input feeding makes the loop over the steps necessary.
+# 3. Without tanh an additive score (1) forgets its query; a bilinear score (2) needs no tanh, because it multiplies.
+# 4. Learning a few sentences by heart proves that the loop works, not that the model can translate.
 
 # %% [markdown]
 # **Without notes**

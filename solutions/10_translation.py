@@ -126,10 +126,10 @@ floor = tables.smallest_loss(len(vocabulary), configs["dot"].smoothing)
 print(f"smallest possible loss: {floor:.2f}")
 
 # %% [markdown]
-# The loss of this table is that of the last epoch of *training*; perplexity, cross-entropy and BLEU are those of the
-# *validation* set; the four *precisions* (shares of right runs) are those of the *test* set. All but BLEU and the
-# precisions are measured with teacher forcing. The loss uses *smoothed* labels, which spread 0.1 of their weight
-# equally over all subwords, so it cannot reach zero; the cross-entropy can.
+# The table shows three sets of sentences: the loss is that of the last epoch of *training*; perplexity, cross-entropy and
+# BLEU are those of the *validation* set; the four *precisions* (shares of right runs of one to four words) are those of
+# the *test* set. Loss, perplexity and cross-entropy are measured with teacher forcing. The loss uses *smoothed* labels,
+# which spread 0.1 of their weight equally over all subwords, so it cannot reach zero; the cross-entropy can.
 #
 # **The written part** (1 point). In two or three sentences: how large is the gap between *none* and *dot* in
 # cross-entropy, and how large in validation BLEU? Why should one not compare the raw losses? Why is the gap, taken as
@@ -172,9 +172,8 @@ print(recorder.table(ladder))
 # ## What it looks at
 #
 # First comes your error rate (1) for the three translators. The smallest possible rate is above 0, since (1) finds
-# one link for each English word, and a word may have two gold links or none. (Real captions have no gold links.
-# There the links of the *bundled model*, introduced below, take their place: another model's opinion, not the
-# truth.)
+# one link for each English word, and a word may have two gold links or none. (Real captions have no gold links. With
+# `"full"` the links of the *bundled model*, introduced below, take their place: another model's opinion, not the truth.)
 #
 # Then maps show *dot* on two sentences, beside the links. A German word gets the sum of the weights of its
 # subwords. *Predict:* which German words do the English verbs look at?
@@ -257,11 +256,12 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 #
 # BLEU does not say *which* words are wrong. Here is what recorded translators wrote for the 1,000 test captions of
 # 2016. A colour or a number is *kept* if German, reference and output have it, *invented* if the output has it and the
-# German does not. BLEU is that of captions with no, one or more German words that never occur in the training text.
+# German does not. BLEU is measured apart on captions with no, with one, and with more German words that never occur in the
+# training text.
 #
-# Six captions follow: two that notebook 11 comes back to, and those at rank 5%, 25%, 50% and 75% by the chrF of *dot*, a
-# score of matching runs of letters. *Predict:* who invents most colours, and why colours? Read the German first; look
-# for what is missing, added, repeated, or no English word.
+# Six captions follow: two that notebook 11 comes back to, and four that stand at 5%, 25%, 50% and 75% when all are
+# ordered by the chrF of *dot*, a score of matching runs of letters. *Predict:* who invents most colours, and why colours?
+# Read the German first; look for words that are missing, added, repeated, or not English.
 
 # %%
 # my prediction: ...
@@ -415,8 +415,8 @@ if check("10.3", beam_search):
 
 # %% [markdown]
 # After two words *ba* (0.204) and *bb* (0.196) are kept, and *aa* (0.170), with which greedy search goes on, is
-# dropped; what is left ends with less. A third place would have saved *aa*. So a wider beam promises nothing; on
-# real models it mostly helps. *Predict:* how much test BLEU does a beam of 5 gain here, what does it cost, and does a
+# dropped; the beginnings that are left end with less. A third place would have saved *aa*. So a wider beam promises
+# nothing, though on real models it mostly helps. *Predict:* how much test BLEU does a beam of 5 gain here, what does it cost, and does a
 # beam of 20 gain as much again?
 
 # %% tags=["nbval-ignore-output"]
@@ -465,7 +465,7 @@ for name in ("mean", "none"):
     print(f"{name} in training, beam of 5, each seed:", *(f"{bleu:.1f}" for bleu in seeds))
 
 # %% [markdown]
-# Both are far below. A translator that was trained with a mean has learnt to work with it; this one has learnt to
+# Both scores are far below those of the recorded runs. A translator that was trained with a mean has learnt to work with it; this one has learnt to
 # rely on its attention weights. In `attn playground` you can type a sentence and take out more of its attention.
 #
 # ## Common mistakes
@@ -492,17 +492,30 @@ print(f"test BLEU by a factor of {best['greedy']['bleu'] / worst['greedy']['bleu
 #
 # 1. The loss is computed with the true words as input, BLEU on what the model writes; AER (1) says where the model
 #    looks, not why.
-# 2. What attention adds shows in what is *not* invented: the words of the source are there to be looked up.
-# 3. Greedy search keeps one hypothesis of each sentence, a beam several; what a beam drops may have become the best.
+# 2. With attention a translator invents less, because it can look up the words of the source.
+# 3. Greedy search keeps one hypothesis of each sentence, a beam several; one that a beam drops might have become the best.
 #
 # **Without notes:** What does the decoder know about the source when the slot is empty? Why is the error rate of an
 # empty slot exactly 1? Why do four recorded translators all write worse where a word is new? Which rows of the state
 # does a beam need after a step? Why does it divide by the length, and why at every step?
+#
+# <details><summary>Answers</summary>
+#
+# One vector, made of the encoder's last states. It has no links, so none of them is right. No English word was ever
+# learnt for its subwords in this order. The rows of the parents, each as often as it has children in the beam. A sum
+# favours short sentences, and hypotheses of different lengths compete at every step.
+#
+# </details>
 
 # %% [markdown]
 # **Next:** [11, a fair comparison](11_bleu_comparison.ipynb), builds BLEU and asks which of these differences are real.
 #
-# **References.** Sutskever et al. (2014), sequence to sequence; Bahdanau et al. (2015), additive attention; Luong et al.
-# (2015), dot products; Vaswani et al. (2017), scaled dot products and the Transformer; Elliott et al. (2016), Multi30k; Och
-# and Ney (2003), alignment error rate; Jain and Wallace (2019), attention is not explanation; Freitag and Al-Onaizan (2017)
-# and Stahlberg and Byrne (2019), beams.
+# **References.** [Sutskever et al. (2014)](https://arxiv.org/abs/1409.3215), sequence to sequence;
+# [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473), additive attention;
+# [Luong et al. (2015)](https://arxiv.org/abs/1508.04025), dot products;
+# [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762), scaled dot products and the Transformer;
+# [Elliott et al. (2016)](https://arxiv.org/abs/1605.00459), Multi30k;
+# [Och and Ney (2003)](https://aclanthology.org/J03-1002/), alignment error rate;
+# [Jain and Wallace (2019)](https://arxiv.org/abs/1902.10186), attention is not explanation;
+# [Freitag and Al-Onaizan (2017)](https://arxiv.org/abs/1702.01806) and
+# [Stahlberg and Byrne (2019)](https://arxiv.org/abs/1908.10090), beams.

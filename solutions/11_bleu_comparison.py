@@ -141,8 +141,8 @@ plots.bars(list(scores.values()), list(scores), ylabel="BLEU", xlabel="", top=70
 # %% [markdown]
 # The scores of this one file differ by more than eleven points. Tokenisation alone moves the score in both
 # directions, and the mean of sentence scores is a different quantity under the same name. That is why a score is
-# published with its *signature*, a list of the settings: two scores may be compared only if their signatures agree;
-# `nrefs` in it is the number of references, since a second one can only add matches. **chrF** is a mean of precision
+# published with its *signature*, a list of the settings: two scores may be compared only if their signatures agree. It
+# names the number of references too (`nrefs`), because a second reference can only add matches. **chrF** is a mean of precision
 # and recall of runs of one to six letters: it needs no tokeniser, and gives credit for a word that is nearly right.
 # Here are the signatures of the first bar, the third and the last, and the chrF of the file:
 
@@ -185,14 +185,15 @@ check("11.2", paired_bootstrap)
 # %% [markdown]
 # ## Five slots, two of them live
 #
-# In notebook 10 you filled the slot of the translator in three ways: *none*, *mean* and *dot*. Two more ways are
-# *additive* attention, a small network for each pair of query and key, and *multi-head* attention with four heads.
-# From here on we call each of the five ways a slot. Two of them are trained here; in the default preset this takes
+# In notebook 10 the slot of the translator was filled in three ways: *none*, *mean* and *dot*. Two more ways are
+# *additive* attention, which you wrote in [9.4](09_seq2seq.ipynb), and *multi-head* attention with four heads. From
+# here on we call each of the five ways a slot. Two of them are trained here; in the default preset this takes
 # 120,000 subwords and about a quarter of a minute each. *Predict* by how much their test BLEU differs. (The preset
 # `"full"` does the same on Multi30k, for a GPU.)
 #
-# Do not expect the 87 of *dot* in [10](10_translation.ipynb): there it read 162,000 subwords, and 2,700 scenes several times in
-# place of 8,000 at most once. *Predict* which of the two matters; the recorded table below the scores has all four cases.
+# Do not expect the 87 of *dot* in [10](10_translation.ipynb). There *dot* read 162,000 subwords, here it reads 120,000; there
+# it read 2,700 scenes several times each, here it reads 8,000 at most once. *Predict* which difference matters; the
+# recorded table below the scores has all four cases.
 
 # %% tags=["nbval-ignore-output"]
 PRESET = "default"  # or "tiny"; on Multi30k "ladder" or "full"
@@ -250,8 +251,8 @@ for name, value in mean_losses.items():
 #
 # One seed proves little. Here are three for each slot. The first table is for the embedded corpus. Its runs have the
 # same budget as the two that you trained above, and your two used the first of the three seeds. The second table is
-# for real text, 400,000 subwords of Multi30k. Above each table is a command that makes one of its runs. All scores
-# are on test sets that were used for no decision; the spread is the sample standard deviation. *Predict:* are the
+# for real text, 400,000 subwords of Multi30k. Above each table is a command that makes one of its runs. No
+# decision was based on these test sets; the spread is the sample standard deviation. *Predict:* are the
 # five slots in the same order on both?
 
 # %%
@@ -448,9 +449,13 @@ print(f"width of its interval: paired {high - low:.1f}, resampled separately {ap
 # 3. Perplexities can be compared only for the same vocabulary, the same tokens counted, and teacher forcing on both
 #    sides.
 #
-# **References.** Papineni et al. (2002), BLEU; Post (2018), sacrebleu and its signature; Koehn (2004), bootstrap
-# for BLEU; Bahdanau et al. (2015), translation quality by sentence length; Vaswani et al. (2017), the Transformer;
-# Clopper and Pearson (1934), the bound on $p$.
+# **References.** [Papineni et al. (2002)](https://aclanthology.org/P02-1040/), BLEU;
+# [Post (2018)](https://arxiv.org/abs/1804.08771), sacrebleu and its signature;
+# [Popović (2015)](https://aclanthology.org/W15-3049/), chrF;
+# [Koehn (2004)](https://aclanthology.org/W04-3250/), bootstrap for BLEU;
+# [Bahdanau et al. (2015)](https://arxiv.org/abs/1409.0473), translation quality by sentence length;
+# [Vaswani et al. (2017)](https://arxiv.org/abs/1706.03762), the Transformer;
+# [Clopper and Pearson (1934)](https://doi.org/10.1093/biomet/26.4.404), the bound on $p$.
 
 # %% [markdown]
 # ## Without notes
@@ -460,6 +465,15 @@ print(f"width of its interval: paired {high - low:.1f}, resampled separately {ap
 # 3. Why is the interval wider if the two systems are resampled separately?
 # 4. Why does the perplexity fall if the start mark is counted?
 # 5. Which slots cannot prefer one German word, and what does this cost on long sentences?
+#
+# <details><summary>Answers</summary>
+#
+# 1. A sentence may have no 4-gram that matches; a mean of its scores would be another quantity. 2. Clipping: that a
+# repeated word matches again and again. The penalty: that short output scores high. 3. The luck of hard and easy
+# sentences, which both systems share, no longer cancels. 4. It adds a token without loss to the mean. 5. *None* and
+# *mean*: their BLEU falls, because one vector must hold more and more words.
+#
+# </details>
 #
 # **Next:** the 100 points end here. [12](12_position.ipynb) to [16](16_gates_and_memory.ipynb) are for those who want more.
 # `attn translate train --architecture transformer --preset large --tokens 10000000 --data DIR --out RUN` trains the

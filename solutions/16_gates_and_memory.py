@@ -51,9 +51,12 @@ sinks = np.linspace(-4, 6, 101)
 def draw(s_0):
     left, right = plots.panels(2, height=3.2)
     weights = attn_utils.softmax(np.append(five_scores, s_0))
-    plots.bars(weights, [*range(5), "sink"], colours=[0, 1, 2, 3, 4, 6], ax=left)
-    gate = {"weight of all keys": 1 / (1 + np.exp(sinks - log_sum))}
-    plots.curves(sinks, gate, xlabel="sink", ylabel="weight", marks={"here": s_0}, ax=right)
+    title = f"the five keys keep {weights[:5].sum():.2f} of the weight"
+    bars = {"colours": [0, 1, 2, 3, 4, 6], "xlabel": "key, or the sink", "title": title}
+    plots.bars(weights, [*range(5), "sink"], **bars, ax=left)
+    sigmoid = {"sigmoid of l - s_0": 1 / (1 + np.exp(sinks - log_sum))}
+    label = {"xlabel": "score s_0 of the sink", "ylabel": "weight of all keys"}
+    plots.curves(sinks, sigmoid, marks={"your s_0": s_0}, **label, ax=right)
 
 
 plots.explore(draw, s_0=(-4.0, 6.0, 0.0, 0.25))
@@ -65,7 +68,7 @@ print(f"the log-sum-exp of the five scores is {log_sum:.2f}")
 # ### 16.1
 #
 # **Given** a head with a sink, as in (1). **Prove** in the chain `gate` that its output is $c$ times a sigmoid of $l - s_0$.
-# The last line has only $c$, $l$ and $s_0$, with one and the same exponential everywhere. **Prove** in the chain `sink_pull`
+# The last line has only $c$, $l$ and $s_0$, and no two different exponentials. **Prove** in the chain `sink_pull`
 # what the gradient of $s_0$ is; $g$ is the gradient of the loss with respect to the output. The quotient rule gives the first
 # line; the last has only $g$, $c$ and $\alpha = Z/(Z + e^{s_0})$, the weight of all keys.
 
@@ -86,6 +89,7 @@ sink_pull = derive(
     (-g * c * (Z / (Z + sp.exp(s_0))) * (sp.exp(s_0) / (Z + sp.exp(s_0))), "$C = cZ$"),
     (-g * alpha * (1 - alpha) * c, "the weights of all keys and of the sink"),
     # END SOLUTION
+    # the value of s_0 follows from the definition of alpha
     where={C: c * Z, s_0: sp.log(Z * (1 - alpha) / alpha), alpha: (0, 1)},
 )
 display(gate, sink_pull)
@@ -121,17 +125,22 @@ check("16.1", attend_with_sink)
 
 # %% [markdown]
 # What is a gate good for? In 15.4 a head had to return the mean number of the partners of its letter, and 0 if there was
-# none. It rested on the start token, and a window took that token away. Here the same task is trained *behind* a window of
-# 16, without a start token, in four ways: nothing follows the softmax; the output is multiplied by a sigmoid of one learned
-# number for each letter, as in gated attention, which depends on the token alone; a learned sink; a sink fixed at 0.
+# none. It rested on the start token, and a window took that token away. Here four heads are trained for the same task
+# *behind* a window of 16, without a start token:
 #
-# *Predict:* which of the four can say 0 where no partner is in sight?
+# - *nothing* follows the softmax,
+# - *gate of the token*: the output is multiplied by a sigmoid of one learned number for each letter. Such a gate depends on
+#   the token alone, as in gated attention,
+# - *sink, learned*, and *sink at 0*: a sink as in (1).
+#
+# *Predict:* which of the four can return 0 where no partner is in sight?
 
 # %%
 # my prediction: ...
 heads = {kind: silent_head.train(kind) for kind in silent_head.KINDS}
 errors = {kind: silent_head.errors(head) for kind, head in heads.items()}
-groups = {where: [x[where] for x in errors.values()] for where in ("a partner in sight", "none")}
+names = {"a partner in sight": "a partner in sight", "none": "no partner in sight"}
+groups = {names[where]: [error[where] for error in errors.values()] for where in names}
 plots.bars(groups, list(heads), xlabel="", ylabel="mean error", top=1.6)
 for kind, runs in silent_head.recorded()["errors"].items():
     silent = [run["window"]["none"] for run in runs]
@@ -141,10 +150,10 @@ for count in silent_head.NUM_KEYS:
     print(f"{count:,} keys: {silent_head.error_among(heads['sink, learned'], count):.2f}", end="; ")
 
 # %% [markdown]
-# Without a gate the head says about 1.5 where 0 is right. A gate of the token cannot know whether a partner is in sight, and
-# compromises. A sink is right in both cases, even if it is fixed at 0: queries and keys can move all other scores. But the
-# exponentials of keys that do not match add up, so the gate opens with their number, as the last line shows. A window
-# bounds that number.
+# Without a gate the head returns about 1.5 where 0 is right. A gate of the token cannot know whether a partner is in sight,
+# so it is wrong in both cases. A sink is right in both cases, even if it is fixed at 0: queries and keys can move all other
+# scores. But the exponentials of keys that do not match add up. The more of them there are, the further the gate opens, as
+# the last line shows. A window bounds their number.
 #
 # ### 16.2
 #
@@ -235,8 +244,8 @@ if check("16.2", normed_scores, capped_weights, needed_bound):
 # ### 16.3
 #
 # **Given** a query that reads some keys (index 1) and drops the others (index 0), which have the weight $\varepsilon$ in full
-# attention. $Z_j$ and $C_j$ are the sums in (1) over each part. **Prove** what *sparse minus full* is. **Form:** the chain
-# `error`; its last line has only $\varepsilon$, $c_1$ and $c_0$.
+# attention. For part $j$ alone, $Z_j$ and $C_j$ are the sums in (1), and $c_j = C_j/Z_j$ is its context. **Prove** what
+# *sparse minus full* is. **Form:** the chain `error`; its last line has only $\varepsilon$, $c_1$ and $c_0$.
 
 # %% answer="16.3 derive"
 C_1, C_0, c_1, c_0 = sp.symbols("C_1 C_0 c_1 c_0", real=True)
@@ -295,12 +304,14 @@ check("16.3", sparse_attend, error_of_dropping)
 
 # %%
 rng = np.random.default_rng(5)
-left, right = plots.panels(2, height=3.6)
+left, right = plots.panels(2, height=3.8)
 normal = np.sort(rng.normal(size=4096))[::-1]
 kept_share = np.arange(1, 4097) / 4096
 dropped = {f"spread {x}": 1 - np.cumsum(attn_utils.softmax(x * normal)) for x in (1, 2, 3)}
 label = {"xlabel": "share of the keys that are kept", "ylabel": "dropped weight", "log": "x"}
-plots.curves(kept_share[::8], {name: y[::8] for name, y in dropped.items()}, **label, ax=left)
+shown = np.unique(np.geomspace(1, 4096, 200).astype(int)) - 1
+lines = {name: y[shown] for name, y in dropped.items()}
+plots.curves(kept_share[shown], lines, **label, ax=left)
 scores, values = rng.normal(size=10), rng.normal(size=(10, 2))
 weights = attn_utils.softmax(scores)
 points = []  # of every set of four keys: dropped weight, and the length of the error
@@ -308,12 +319,13 @@ for kept in map(list, itertools.combinations(np.argsort(-scores), 4)):
     sparse = attn_utils.softmax(scores[kept]) @ values[kept]
     points.append([1 - weights[kept].sum(), np.linalg.norm(sparse - weights @ values)])
 label = {"xlabel": "dropped weight", "ylabel": "length of the error"}
-plots.scatter(points, label="sets of four keys", **label, ax=right)
+better = [point for point in points if point[1] < points[0][1]]
+plots.scatter(points, size=12, label="sets of four keys", **label, ax=right)
+plots.scatter(better, size=14, colour=2, label="a smaller error", **label, ax=right)
 plots.scatter(points[:1], colour=1, size=90, label="top four", **label, ax=right)
-better = sum(length < points[0][1] for _, length in points)
 best = ", ".join(f"{1 - y[63]:.2f}" for y in dropped.values())
 print(f"the best 64th of the keys holds {best} of the weight for spread 1, 2, 3")
-print(f"{better} of {len(points)} sets of four have a smaller error than the top four")
+print(f"{len(better)} of {len(points)} sets of four have a smaller error than the top four")
 
 # %% [markdown]
 # Left: if scores are spread little, the best 64th of the keys holds little of the weight, so few keys are not enough. Right: the
@@ -343,8 +355,8 @@ def block_bound(q, low, high, size):
 check("16.4", block_bound)
 
 # %% [markdown]
-# A block whose bound is low can be left out with a guarantee, and one key that matters always shows in the box of its block. The
-# bound counts corners of the box where no key may lie, so a guarantee is not yet a good choice.
+# A block whose bound is low can be left out safely, because none of its keys has a high score. The reverse does not hold:
+# the corner that gives the bound may hold no key, so a block with a high bound need not be worth reading.
 #
 # ### 16.5
 #
@@ -352,8 +364,8 @@ check("16.4", block_bound)
 # $\omega F$, and then becomes $F + \eta\, k\,(v - F^\top k)^\top$, where the key has length one. A query reads $F^\top q$.
 #
 # **Given** values that are numbers, $\omega = 1$, the readings $r_q = \sum_i q_i F_i$ and $r_k = \sum_i k_i F_i$ of query and
-# key before the write, and their score $s = \sum_i q_i k_i$. **Prove** what $q$ reads after it. **Form:** the chain `reading`; the last line
-# has no sum.
+# key before the write, and their score $s = \sum_i q_i k_i$. **Prove** what $q$ reads after it. **Form:** the chain `reading`; keep
+# sums multiplied out, as the given line is. The last line has no sum.
 
 # %% answer="16.5 derive"
 F, k, q = (sp.IndexedBase(name) for name in "Fkq")
@@ -374,12 +386,13 @@ reading
 check("16.5", reading)
 
 # %% [markdown]
-# The change is the strength times the score times the surprise. A query at right angles to the key notices nothing. The key
-# itself reads $(1 - \eta)\, r_k + \eta v$ after the write, so at $\eta = 1$ the old value is gone.
+# The change is the strength $\eta$ times the score times the surprise, $v - r_k$. A query at right angles to the key notices
+# nothing. The key itself reads $(1 - \eta)\, r_k + \eta v$ after the write, so at $\eta = 1$ the old value is gone.
 #
-# **The code of 16.5** (1 point). **Form:** `delta_step(state, key, value, eta, keep)`, which returns the new state for a key
-# of length one, and `delta_read(state, query)`, ($d_v$,). The first state is a tensor (d, $d_v$); after the first write it
-# may be whatever you like. $\eta$ is `eta` and $\omega$ is `keep`. The old state must not be changed.
+# **The code of 16.5** (1 point). **Form:** `delta_step(state, key, value, eta, keep)`, which returns the new state, and
+# `delta_read(state, query)`, ($d_v$,). Keys have length one. The first state is a tensor (d, $d_v$); what your function
+# returns may be of any form that `delta_read` understands. $\eta$ is `eta` and $\omega$ is `keep`. The old state must not
+# be changed.
 #
 # *Predict:* which comes first, fading or reading the old value?
 
@@ -422,9 +435,9 @@ def draw(angle, eta):
         series["linear"].append((a @ adding).item())
         series["delta rule"].append(delta_read(state, a).item() if done else 0.0)
     for (name, read), ax in zip(series.items(), plots.panels(2, height=3.2), strict=True):
-        both = {"-newest value of key a": newest, name: read}
+        both = {"newest value of key a": newest, name: read}
         label = {"xlabel": "writes", "ylabel": "read by key a", "dots": True}
-        plots.curves(range(1, 7), both, **label, ax=ax).limits(y=(-2, 2.6))
+        plots.curves(range(1, 7), both, nested=True, **label, ax=ax).limits(y=(-2, 2.6))
 
 
 plots.explore(draw, angle=(30, 90, 90, 15), eta=(0.25, 1.75, 1.0, 0.25))
@@ -437,16 +450,17 @@ plots.explore(draw, angle=(30, 90, 90, 15), eta=(0.25, 1.75, 1.0, 0.25))
 # ### 16.6
 #
 # Now memories are trained. At each of 32 steps one of six letters gets a new value (four numbers of variance 1), and the
-# *newest* value of some letter is asked for. Queries and keys are learned, and one number more: how much the state fades,
-# how much scores fall with distance, or $\eta$. *Predict* the squared error of linear attention for a letter written four times.
+# *newest* value of some letter is asked for. Queries and keys are learned, and in three of the four memories one number
+# more: how much the state fades, how much scores fall with distance, or $\eta$. *Predict* the squared error of linear
+# attention for a letter written four times.
 #
-# **Explain** the column "4" of the figure for all four memories, and say what each memory pays (1 point).
+# **Explain** the column "4" of the bars for all four memories, and say what each memory pays (1 point). The second figure
+# has one of the prices: the error of the delta rule if there are more letters.
 
 # %%
 # my prediction: ...
 memories = {kind: overwriting.train(kind) for kind in overwriting.KINDS}
 times = [str(m) for m in overwriting.TIMES_WRITTEN]
-left, right = plots.panels(2, height=3.8, width=10)
 bars = {}
 for kind, memory in memories.items():
     errors = overwriting.errors(memory, overwriting.TEST_LENGTH)
@@ -455,12 +469,12 @@ for kind, memory in memories.items():
     print(f"{kind}, four writes: {errors['4']:.3f}", end=", ")
     print(f"in ten recorded seeds {min(seeds):.3f} to {max(seeds):.3f}")
 label = {"xlabel": "how often the letter was written", "ylabel": "squared error"}
-plots.bars(bars, times, **label, ax=left)
+plots.bars(bars, times, **label, ax=plots.panels(1, width=10, height=3.4)[0])
 by_letters = overwriting.recorded()["delta_rule_by_letters"]
 counts = [int(n) for n in by_letters]
-series = {"delta rule, d = 8": [np.mean(x) for x in by_letters.values()]}
-series["-1 - d/n"] = [max(0, 1 - 8 / n) for n in counts]
-plots.curves(counts, series, xlabel="letters n", ylabel="squared error", dots=True, ax=right)
+series = {"delta rule, d = 8, mean of three seeds": [np.mean(x) for x in by_letters.values()]}
+series["-lower bound 1 - d/n"] = [max(0, 1 - 8 / n) for n in counts]
+plots.curves(counts, series, xlabel="letters n", ylabel="squared error", dots=True)
 print(f"eta learned: {memories['delta rule'].strength:.3f}")
 
 # %% [markdown] written="16.6"
@@ -492,8 +506,8 @@ print(f"eta learned: {memories['delta rule'].strength:.3f}")
 # 2. "First hide, then cap." The cap turns minus infinity into $-t$, and the hidden key has weight again.
 # 3. "A mask keeps unread rows out." A weight of 0 times nan is nan.
 # 4. "The delta rule is decay." Decay by $1 - \eta$ also loses what an orthogonal key holds.
-# 5. "The mean of its keys tells what a block holds." One key along the query hides among 64: in many of 200
-#    draws its block is not among the four of 32 whose mean key scores highest.
+# 5. "The mean of its keys tells what a block holds." One key along the query hides among the 64 of its block. The cell
+#    below counts how often that block is not among the four, of 32, whose mean keys score highest.
 
 # %%
 five = torch.zeros(6).softmax(-1)
@@ -524,8 +538,7 @@ print(f"5. the block of the best key is missed in {missed} of 200 draws")
 #    <details><summary>Answer</summary>High where the query is positive, low where it is negative.</details>
 # 5. What does a query at right angles to the key notice of a write?
 #    <details><summary>Answer</summary>Nothing: the score is zero.</details>
-
-# %% [markdown]
+#
 # ## Where this goes
 #
 # - *Gated attention*: the output of each head times a sigmoid of the token; [Qiu et al. (2025)](https://arxiv.org/abs/2505.06708).

@@ -14,8 +14,7 @@ from course import ROOT
 
 from attn_grader import workers
 from attn_grader.sandbox import Limits, policy
-from attn_grader.sandbox.session import Session
-from attn_grader.sandbox.warm import WarmProcess
+from attn_grader.sandbox.session import Session, WarmProcess
 
 MISSING = policy.missing_mechanisms()
 needs_sandbox = pytest.mark.skipif(bool(MISSING), reason=f"this machine lacks {', '.join(MISSING)}")
@@ -58,10 +57,10 @@ def warm_process(*preload, tier):
     """A warm process in a Python of its own, which has imported these."""
     program = """
 import json, socket, sys
-from attn_grader.sandbox import warm
+from attn_grader.sandbox import child
 fd, tier, *preload = json.loads(sys.argv[1])
-warm.import_all(["attn_grader.sandbox.child", *preload])
-warm.serve(socket.socket(fileno=fd), tier)
+child.import_all(preload)
+child.serve(socket.socket(fileno=fd), tier)
 """
     ours, theirs = socket.socketpair()
     with theirs:

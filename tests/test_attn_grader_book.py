@@ -15,10 +15,10 @@ from course import machine_points
 from attn_course import register
 from attn_course.errors import UserError
 from attn_course.verdict import State
-from attn_grader import exports, page_data, report, roster, written_marks
+from attn_grader import exports, pages, roster, written_marks
 from attn_grader.collect import Collected
-from attn_grader.copies import alike_pairs
-from attn_grader.gradebook import Gradebook
+from attn_grader.gradebook import Gradebook, Sheet
+from attn_grader.insight import alike_pairs
 from attn_grader.lms import LMS
 from attn_grader.record import Record
 from attn_grader.references import Reference
@@ -60,7 +60,7 @@ def row_of(book, student):
 
 def page_of(book, folder, codes=None, page="questions/1.7"):
     """What is written on a page of the batch."""
-    report.write(book, folder, counts={}, codes=codes)
+    pages.write(book, folder, counts={}, codes=codes)
     return (folder / f"{page}.html").read_text("utf-8")
 
 
@@ -85,7 +85,63 @@ def test_a_file_that_could_not_be_graded_awaits_a_person_in_every_part():
     assert {(entry.status, entry.message) for entry in entries} == {(State.WAITING, "it is empty.")}
     row = row_of(book, "Ann")
     assert row["total"] == row["1.1"] == "" and row["awaiting"] == str(len(entries))
-    assert page_data.kinds(book.sheet("Ann")) == "problem waiting"
+    assert pages.kinds(book.sheet("Ann")) == "problem waiting"
+
+
+def test_the_page_of_who_handed_in_no_notebook_has_no_points_and_says_nothing_of_code_that_ran():
+    files = [replace(handed("Ann", ""), name="answer.html")]
+    book = made(files, record_of=unread)
+    page = pages.student_page(book, book.sheet("Ann"))
+    assert f"<b>– of {register.points_of(PROPER):g}</b>points" in page
+    assert "answer.html: it is empty." in page and "No notebook was handed in." in page
+    assert "ran without network" not in page and "awaiting a person" not in page
+
+
+def test_the_batch_counts_the_answers_that_a_page_shows_and_not_those_of_unreadable_files(tmp_path):
+    def record_of(key):
+        return full_record(key, ANSWER) if key[0] == "Ann" else unread(key)
+
+    book = made([handed("Ann", PROPER), handed("Bob", PROPER)], record_of=record_of)
+    assert pages.write(book, tmp_path, counts={}).num_waiting == 1
+    assert row_of(book, "Bob")["awaiting"] == str(len(book.sheet("Bob").entries))
+
+
+def test_an_empty_answer_that_awaits_a_person_has_a_card_with_the_reason(tmp_path):
+    def record_of(key):
+        first, *others = full_record(key).parts
+        waiting = replace(first, status=State.WAITING, message="a twin was handed in too.")
+        return replace(full_record(key), parts=(waiting, *others))
+
+    book = made([handed(student, PROPER) for student in ("Ann", "Bob")], record_of=record_of)
+    first = book.sheet("Ann").entries[0]
+    text = page_of(book, tmp_path, page=f"questions/{first.question.id}-{first.part.kind}")
+    assert text.count("a twin was handed in too.") == 2 and "identical answers" not in text
+
+
+@pytest.mark.parametrize(
+    ("number", "title"), [(5, "A, B, C, D, E"), (6, "A, B, C, D, E and 1 other")]
+)
+def test_a_card_names_the_first_who_gave_an_answer_and_counts_the_others(tmp_path, number, title):
+    book = made([handed(student, PROPER) for student in "ABCDEFGH"[:number]])
+    assert f"<h3> {title}</h3>" in page_of(book, tmp_path)
+
+
+def test_the_export_holds_no_sheet_longer_than_its_row(tmp_path, monkeypatch):
+    """A sheet has the pictures of its notebook, several megabytes."""
+    import gc
+
+    files = [handed(student, PROPER) for student in "ABCDEFGH"]
+    book = made(files, roster=rules(tmp_path, "student,id", *(f"{k},{k}" for k in "ABCDEFGH")))
+    alive = []
+
+    def row(*args, **options):
+        alive.append(sum(isinstance(thing, Sheet) for thing in gc.get_objects()))
+        return lms_row(*args, **options)
+
+    lms_row = exports.lms_row
+    monkeypatch.setattr(exports, "lms_row", row)
+    exports.export(book, tmp_path, ["canvas"], final=True)
+    assert len(alive) == 8 and alive[-1] <= alive[0] + 1
 
 
 def test_many_problems_of_a_student_are_counted():
@@ -105,15 +161,15 @@ def test_the_gradebook_has_a_column_for_the_bonus_that_the_total_leaves_out(bonu
 def test_without_a_bonus_notebook_there_is_no_such_column():
     book = made([handed("Ann", PROPER)])
     assert "bonus" not in row_of(book, "Ann")
-    assert "bonus" not in page_data.student_page(book, book.sheet("Ann"))
+    assert "bonus" not in pages.student_page(book, book.sheet("Ann"))
 
 
 def test_pages_show_the_bonus_beside_the_points(bonus):
     sheet = bonus.sheet("Ann")
-    page = page_data.student_page(bonus, sheet)
+    page = pages.student_page(bonus, sheet)
     assert f"<b>{machine_points(PROPER):g} of {register.points_of(PROPER):g}</b>points" in page
     assert f"<b>{machine_points(EXTRA):g} of {register.points_of(EXTRA):g}</b>bonus" in page
-    overview = page_data.class_page(bonus, {"ann.html": sheet}, counts={}, parts=[])
+    overview = pages.class_page(bonus, {"ann.html": sheet}, counts={}, parts=[])
     students = overview.partition('class="students"')[2].split("</table>")[0]
     assert students.count("<th ") == students.count("<td") and ">bonus</th>" in students
 
@@ -268,15 +324,24 @@ def test_answers_of_the_same_words_are_pointed_out_and_trivial_ones_are_not(tmp_
     assert text.count("the same words as") == 3
 
 
+def test_answers_that_are_pictures_do_not_have_the_same_words(tmp_path):
+    pictures = "\n\n".join(
+        f"![page {k} of my derivation](attachment:page{k}.png)" for k in range(3)
+    )
+    texts = {"Ann": f"My derivation.\n\n{pictures}", "Bob": f"My derivation:\n\n{pictures}"}
+    book = made([handed(student, PROPER) for student in texts], record_of=answering("", texts))
+    assert "the same words" not in page_of(book, tmp_path)
+
+
 def test_a_rubric_in_parts_becomes_items_to_click():
     rubric = (
         "**Rubric (2 points).** ⅓ the *score* leads ·\n½ hence $\\alpha_j$ ·\n"
         "1 the output. Not needed: 3 proofs."
     )
     labels = ["the *score* leads", "hence $\\alpha_j$", "the output"]
-    assert page_data.rubric_items(rubric, 2) == list(zip(["1/3", "1/2", "1"], labels, strict=True))
-    assert page_data.rubric_items("Full points for any answer.", 1) == []
-    thirds = page_data.rubric_items("⅓ this · ⅓ that · ⅓ more", 0.5)
+    assert pages.rubric_items(rubric, 2) == list(zip(["1/3", "1/2", "1"], labels, strict=True))
+    assert pages.rubric_items("Full points for any answer.", 1) == []
+    thirds = pages.rubric_items("⅓ this · ⅓ that · ⅓ more", 0.5)
     assert thirds == [("1/6", "this"), ("1/6", "that"), ("1/6", "more")]
 
 
@@ -364,10 +429,8 @@ def test_the_time_that_an_lms_tells_counts_and_not_that_of_the_download(tmp_path
         book = made([file], roster=known, collected=collected)
         assert row_of(book, "Ann")["deducted"] == deducted
     (remark,) = book.sheet("Ann").remarks
-    assert "the LMS says that it is late, and not by how much" in remark
-    assert book.sheet("Ann").days_late == {PROPER: 1} and "late" in page_data.kinds(
-        book.sheet("Ann")
-    )
+    assert "the LMS marks it as late and does not say by how much" in remark
+    assert book.sheet("Ann").days_late == {PROPER: 1} and "late" in pages.kinds(book.sheet("Ann"))
     free = rules(tmp_path, "student,due,penalty,free_days", "Ann,2026-11-20,1,1")
     book = made([file], roster=free, collected=told(late=True))
     assert row_of(book, "Ann")["deducted"] == "0"
@@ -376,10 +439,22 @@ def test_the_time_that_an_lms_tells_counts_and_not_that_of_the_download(tmp_path
     assert row_of(book, "Ann")["deducted"] == "2" and book.sheet("Ann").remarks == []
 
 
+def test_work_that_the_lms_calls_late_is_late_without_a_due_date_in_the_roster(tmp_path):
+    for rules_of, deducted in (("Ann,1 a day,0", "1"), ("Ann,,0", "0"), ("Ann,1 a day,1", "0")):
+        known = rules(tmp_path, "student,penalty,free_days", rules_of)
+        book = made([handed("Ann", PROPER)], roster=known, collected=told(late=True))
+        row = row_of(book, "Ann")
+        assert (row["days late"], row["deducted"]) == (
+            "0" if rules_of.endswith("1") else "1",
+            deducted,
+        )
+    assert "days late" not in row_of(made([handed("Ann", PROPER)], collected=told()), "Ann")
+
+
 @pytest.mark.parametrize(
     ("rows", "sentence"),
     [
-        (("name", "Ann"), "roster.csv needs the columns student; its first line has name."),
+        (("name", "Ann"), "roster.csv needs the column student; its first line has name."),
         (("student,due", "Ann,soon"), "line 2: due is 'soon', not a date"),
         (("student,due", "Ann,0001-01-01"), "line 2: due is '0001-01-01', a date out of range"),
         (("student,penalty", "Ann,dear"), "line 2: penalty is 'dear', not a rule"),
@@ -402,7 +477,7 @@ def test_a_bad_line_of_the_roster_is_refused_in_a_sentence(tmp_path, rows, sente
 
 def exported(name, book, *, final=True):
     sheets = [book.sheet(student) for student in book.students]
-    return LMS[name].table(exports.lms_rows(book, sheets, final=final))
+    return LMS[name].table([exports.lms_row(book, sheet, final=final) for sheet in sheets])
 
 
 @pytest.fixture
@@ -458,10 +533,10 @@ def test_an_export_leaves_blank_what_awaits_a_person_unless_it_is_final(name, cl
         return next(row[PROPER] for row in table if "17" in row.values())
 
     assert (so_far(False), so_far(True)) == ("", "4.5")
-    assert report.export(classbook, tmp_path, [name], final=False) == 1
+    assert exports.export(classbook, tmp_path, [name], final=False) == 1
     classbook.marks[("Ann", "1.7", "written")] = ManualMark(0.5)
     assert (so_far(False), so_far(True)) == ("4.95", "4.95")
-    assert report.export(classbook, tmp_path, [name], final=False) == 0
+    assert exports.export(classbook, tmp_path, [name], final=False) == 0
 
 
 @pytest.mark.parametrize("final", [False, True])
@@ -486,7 +561,7 @@ def test_points_are_exact_in_tables_and_have_two_decimals_on_pages(tmp_path):
     book = made([handed("Ann", PROPER)], marks=marks)
     total = machine_points(PROPER) + 2 / 3
     assert float(row_of(book, "Ann")["total"]) == pytest.approx(total, abs=1e-10)
-    page = page_data.student_page(book, book.sheet("Ann"))
+    page = pages.student_page(book, book.sheet("Ann"))
     assert f"<b>{total:.2f} of 6</b>points" in page and "0.67 of 1 points" in page
 
 
@@ -560,17 +635,17 @@ def test_graders_pages_name_the_sandbox_and_students_pages_say_it_in_plain_words
     book = made(
         files, record_of=lambda key: full_record(key, "so", tier=tiers[key[0]]), references=known
     )
-    report.write(book, tmp_path, counts={})
-    pages = {path.stem: path.read_text("utf-8") for path in tmp_path.glob("*/*.html")}
-    pages["index"] = (tmp_path / "index.html").read_text("utf-8")
+    pages.write(book, tmp_path, counts={})
+    texts = {path.stem: path.read_text("utf-8") for path in tmp_path.glob("*/*.html")}
+    texts["index"] = (tmp_path / "index.html").read_text("utf-8")
     alone = "1 of the notebooks here ran without a sandbox"
     for student, tier in tiers.items():
-        assert "“namespaces”" not in pages[student] and "“landlock”" not in pages[student]
-        assert ("ran without network" in pages[student]) == (tier != "none")
-        assert (alone in pages[student]) == (tier == "none")
+        assert "“namespaces”" not in texts[student] and "“landlock”" not in texts[student]
+        assert ("ran without network" in texts[student]) == (tier != "none")
+        assert (alone in texts[student]) == (tier == "none")
     for name in ("index", "1.7"):
-        assert "“namespaces”" in pages[name] and "“landlock”" in pages[name]
-        assert alone in pages[name]
+        assert "“namespaces”" in texts[name] and "“landlock”" in texts[name]
+        assert alone in texts[name]
     assert '"sandboxes": ["landlock"]' in (tmp_path / "students/Bob.json").read_text()
 
 
@@ -582,7 +657,7 @@ def test_a_file_that_could_not_be_read_is_not_counted_as_graded_in_the_sandbox(t
 
 def test_what_kept_a_notebook_from_being_graded_is_said_once_a_notebook():
     book = made([handed("Ann", PROPER)], record_of=unread)
-    page = page_data.student_page(book, book.sheet("Ann"))
+    page = pages.student_page(book, book.sheet("Ann"))
     assert page.count("it is empty.") == 2  # on top, and where the answers would be
     assert "This file was not graded" in page and 'class="card' not in page
 
@@ -627,7 +702,7 @@ def test_pictures_are_files_beside_the_pages_however_many_there_are(tmp_path):
         return replace(record, parts=tuple(replace(part, images=images) for part in record.parts))
 
     files = [handed(f"student {number}", PROPER) for number in range(10)]
-    report.write(made(files, record_of=record_of), tmp_path, counts={})
+    pages.write(made(files, record_of=record_of), tmp_path, counts={})
     assert len(list((tmp_path / "pictures").iterdir())) == len(files)
     for page in tmp_path.rglob("*.html"):
         assert page.stat().st_size < 60_000 and "base64," not in page.read_text("utf-8")

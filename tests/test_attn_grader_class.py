@@ -512,7 +512,7 @@ def test_attn_grader_without_a_sandbox_is_refused_unless_asked_for(tmp_path, mon
         (["grade", ".", "--out", "out", "--notebooks", "77"], "there is no notebook 77"),
         (["grade", ".", "--out", "out", "--notebooks", "x"], "there is no notebook x;"),
         (["grade", "class", "--out", "file"], "file is a file; --out is a folder."),
-        (["grade", "file"], "file is not a notebook of the course, such as 01_copying.ipynb."),
+        (["grade", "file"], "file is no notebook: its name ends neither in .ipynb nor in .py."),
         (["grade", "class"], "--out is missing: the folder for gradebook, feedback and pages."),
         (["diff", "01_copying.ipynb"], "there is no file 01_copying.ipynb."),
         (["release", "--out", "nowhere/a.zip"], "there is no folder nowhere for a.zip."),

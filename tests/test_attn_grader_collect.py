@@ -5,6 +5,7 @@ import io
 import json
 import os
 import random
+import re
 import stat
 import struct
 import zipfile
@@ -20,7 +21,7 @@ from attn_course import cli
 from attn_grader import collect, lms
 from attn_grader.collect import COLLECTED
 from attn_grader.gradebook import NOTHING, Gradebook
-from attn_grader.page_data import kinds
+from attn_grader.pages import kinds
 from attn_grader.record import Record
 from attn_grader.roster import Roster, RosterRow
 from attn_grader.submissions import NO_NOTEBOOK, find
@@ -151,7 +152,7 @@ def test_moodle_folders_tell_the_student_and_the_copy_nearest_to_the_top_counts(
     assert found.pop("zoe/01_copying.ipynb") == text_of(3)
     assert found.pop("lee/01_copying.ipynb") == text_of(4)  # without a folder
     assert found.pop("lee/onlinetext.html") == "<p>hello</p>"
-    assert list(found.values()) == [text_of(2)] and next(iter(found)).startswith("zoe/earlier/")
+    assert list(found.values()) == [text_of(2)] and next(iter(found)).startswith("zoe/copies/")
     assert status == 1 and "new; no notebook of the course" in said
 
 
@@ -247,6 +248,39 @@ def test_a_newer_copy_counts_and_the_older_is_kept_whichever_comes_first(downloa
     assert "older; kept as earlier/" in said and held(out)["ada/01_copying.ipynb"] == text_of(99)
     counts = [place for place, row in rows(out).items() if row["counts"] == "yes"]
     assert counts == ["ada/01_copying.ipynb"] and len(rows(out)) == 2
+
+
+def rivals(out):
+    """Return the other copies of a notebook that call for a person, as `attn grade` sees them."""
+    _, files = find(out, ["01_copying"])
+    return [place.partition("/")[0] for file in files for place in file.copies]
+
+
+def answered(text):
+    return json.dumps(classroom.filled("01_copying", {("1.7", "written"): text}))
+
+
+def test_what_a_later_download_replaced_does_not_call_for_a_person(download):
+    download({f"{ADA}01_copying.ipynb": answered("first")}, "canvas")
+    later = {"lovelaceada_1234_950_01_copying-1.ipynb": answered("second")}
+    _, _, out = download(later, "canvas")
+    assert len(held(out)) == 2 and rivals(out) == []
+
+
+def test_two_copies_in_one_download_call_for_a_person_however_often_they_are_collected(download):
+    twins = {f"{ADA}01_copying.ipynb": answered("first")}
+    twins["lovelaceada_1234_902_01_copying (1).ipynb"] = answered("second")
+    for _ in range(2):
+        _, _, out = download(twins, "canvas")
+        assert rivals(out) == ["copies"] and len(held(out)) == len(rows(out)) == 2
+
+
+def test_an_empty_copy_that_came_later_gives_way_to_the_earlier_answers(download):
+    download({f"{ADA}01_copying.ipynb": answered("first")}, "canvas")
+    blank = json.dumps(classroom.notebook("01_copying"))
+    _, _, out = download({"lovelaceada_1234_950_01_copying.ipynb": blank}, "canvas")
+    _, (file,) = find(out, ["01_copying"])
+    assert file.name.startswith("earlier/") and not file.copies
 
 
 def test_a_copy_that_was_handed_in_twice_has_the_later_time_whichever_comes_first(download):
@@ -581,13 +615,24 @@ def unread(key):
 
 @needs_browser
 @needs_sandbox
-def test_a_class_goes_from_the_archive_of_canvas_to_its_file(tmp_path):
-    (header, _, *table), expected, _ = bench.lms.day(tmp_path, 4)
-    assert header[5:] == list(bench.lms.NOTEBOOKS) and [row[2] for row in table] == [
-        str(9000 + number) for number in range(4)
-    ]
+@pytest.mark.parametrize(
+    ("name", "photo", "above", "place"), [("canvas", 0, 2, 2), ("moodle", 1000, 1, 0)]
+)
+def test_a_class_goes_from_the_archive_of_an_lms_to_its_file(
+    tmp_path, capsys, name, photo, above, place
+):
+    """above: lines above the students. place: of the institution's number."""
+    rows_of, expected, _ = bench.lms.day(tmp_path, 4, name, photo)
+    assert rows_of[0][-2:] == list(bench.lms.NOTEBOOKS)
+    table = rows_of[above:]
+    assert [row[place] for row in table] == [str(9000 + number) for number in range(4)]
     for row, points in zip(table, expected.values(), strict=True):
-        assert all(row[5:]) and sum(map(float, row[5:])) >= points
+        assert all(row[-2:]) and sum(map(float, row[-2:])) >= points
+    assert bench.lms.sizes(tmp_path / "graded")["the largest page"] < 0.5
+    output = capsys.readouterr().out
+    for text in output.split("The most frequent mistakes:\n")[1:]:
+        assert 1 <= len(re.findall(r"^ +\d of 4  [12]\.\d: .", text, re.M)) <= 5
+    assert output.count("The most frequent mistakes:\n") == 2  # at the first run and with marks
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from classroom import full_record, parts_of, right
 from course import ROOT
 
 from attn_course.verdict import State
-from attn_grader import report
-from attn_grader.copies import PUBLISHED, alike_pairs, is_published
+from attn_grader import pages
 from attn_grader.gradebook import Gradebook
+from attn_grader.insight import PUBLISHED, alike_pairs, is_published, note_published
 from attn_grader.references import references
 from attn_grader.submissions import File
 
@@ -62,11 +62,13 @@ def test_a_copy_is_remarked_on_and_counted_and_costs_no_point(tmp_path):
     files = [File(student, NAME, Path("nowhere"), f"{NAME}.ipynb") for student in texts]
     book = Gradebook(list(texts), [NAME], files, record_of, references=SOLUTIONS)
     sheets = {student: book.sheet(student) for student in texts}
+    for sheet in sheets.values():
+        note_published(sheet, book.references)
     assert sheets["Ann"].remarks == sheets["Bob"].remarks == [f"{QUESTION}: {PUBLISHED}"]
     assert sheets["Cid"].remarks == []
     assert sheets["Ann"].total() == sheets["Cid"].total()
     assert all(entry.status != State.WAITING for entry in sheets["Ann"].entries if entry.part.judge)
-    report.write(book, tmp_path, counts={})
+    pages.write(book, tmp_path, counts={})
     page = (tmp_path / "index.html").read_text("utf-8")
     line = page.partition(f"<li>{QUESTION}: 2, ")[2].split("</li>")[0]
     assert "Ann" in line and "Bob" in line and "Cid" not in line

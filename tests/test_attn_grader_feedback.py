@@ -12,6 +12,7 @@ from classroom import filled, notebook, png
 from sandbox_sessions import needs_sandbox
 
 from attn_course import cli
+from attn_grader import feedback as feedbacks
 from attn_grader.collect import COLLECTED, Collected, dump
 from attn_grader.lms import LMS, DownloadedFile
 
@@ -98,6 +99,9 @@ def test_feedback_goes_back_under_the_names_of_the_download(tmp_path, lms):
         assert "sandbox" not in page.partition("</style>")[2].partition("<script>")[0]
 
 
+NUMBERED = [(1, "ann"), (2, "bob")]
+
+
 def row(student, file, source, *, counts=True):
     known = {"handed_in": None, "late": False, "counts": counts, "source": source}
     return Collected(student, file, **known, **dict.fromkeys(("name", "email", "id"), ""), lms_id="1",
@@ -142,6 +146,29 @@ def test_who_handed_in_no_notebook_is_named_where_the_archive_is_for_one_assignm
     assert feedback(graded, rows) == 0
 
 
+def test_the_archive_is_written_page_by_page_and_never_held_in_memory(graded, monkeypatch):
+    read = []
+    written = []
+    packed = feedbacks.self_contained
+    monkeypatch.setattr(
+        feedbacks, "self_contained", lambda page: read.append(len(written)) or packed(page)
+    )
+    write = zipfile.ZipFile.writestr
+    monkeypatch.setattr(
+        zipfile.ZipFile, "writestr", lambda *args: written.append(args[1]) or write(*args)
+    )
+    rows = [row(who, "01_copying.ipynb", f"{who}_{k}_90_01.ipynb") for k, who in NUMBERED]
+    assert feedback(graded, rows) == 0
+    assert read == [0, 1]  # each page is read after the one before is written
+
+
+def test_a_date_of_the_build_that_is_no_number_is_one_sentence(graded, monkeypatch, capsys):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
+    assert feedback(graded, [row("ann", "01_copying.ipynb", "ann_1_90_01.ipynb")]) == 2
+    assert "SOURCE_DATE_EPOCH is 'yesterday', not a number" in capsys.readouterr().err
+    assert not (graded / "feedback-canvas.zip").exists()
+
+
 def test_a_student_without_a_page_is_named(graded, capsys):
     rows = [row(who, "01_copying.ipynb", f"{who}_1_90_01.ipynb") for who in ("ann", "cid")]
     assert feedback(graded, rows) == 1
@@ -151,6 +178,10 @@ def test_a_student_without_a_page_is_named(graded, capsys):
 def test_feedback_without_a_download_or_for_another_lms_is_one_sentence(graded, capsys):
     assert cli.main(["feedback", str(graded), "--for", "canvas"]) == 2
     assert "sort the download with attn collect" in capsys.readouterr().err
+    rows = [row("cid", "01_copying.ipynb", "cid_1_90_01.ipynb")]  # as in the folder of attn collect
+    assert feedback(graded, rows) == 2
+    assert "name the folder that attn grade wrote." in capsys.readouterr().err
+    assert not list(graded.glob("*.zip"))
     rows = [row("ann", "01_copying.ipynb", "Ann_5_assignsubmission_file/01_copying.ipynb")]
     assert feedback(graded, rows) == 2
     assert "is named as Canvas names files." in capsys.readouterr().err

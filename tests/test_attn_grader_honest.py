@@ -13,7 +13,7 @@ from course import machine_points
 from sandbox_sessions import LIKE, TIERS, needs_sandbox, on_a_machine_like, rows, said_of
 
 from attn_course import register
-from attn_grader import copies
+from attn_grader import insight
 
 NAME = "01_copying"
 FULL = machine_points(NAME)
@@ -142,6 +142,29 @@ HONEST = {
         FULL,
         WRITTEN,
     ),
+    "%run of a file that was not handed in": (
+        helped("%run helpers.py", f"{ANSWER}return sharpness(n, d, epsilon)"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "%run, and nothing of it is used": (
+        helped("%run helpers.py", f"{ANSWER}return 1.0"),
+        FULL - 0.5,
+        WRITTEN,
+    ),
+    "names of %pylab": (
+        helped("%pylab inline", f"{ANSWER}return {FORMULA.replace('np.', '')}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a function in Cython": (
+        helped(
+            "%%cython\ncpdef double sharpness(double n, double d, double epsilon):\n    return n",
+            f"{ANSWER}return sharpness(n, d, epsilon)",
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
     "a package that is not here": (
         helped("import nonesuch", f"{ANSWER}return nonesuch.log(n) + {FORMULA}"),
         FULL - 0.5,
@@ -164,6 +187,37 @@ HONEST = {
             f"        return list(pool.map(lambda _: {FORMULA}, range(32)))[0]"
         ),
         FULL,
+        WRITTEN,
+    ),
+    "a cell that stops": (
+        with_cells(q1_6=f"x = {{}}['key']\n{ANSWER}return {FORMULA}"),
+        FULL - 0.5,
+        WRITTEN,
+    ),
+    "a file that an earlier cell wrote": (
+        helped(
+            "import tempfile\npath = tempfile.mkdtemp() + '/x.npy'\nnp.save(path, 1.0)",
+            f"factor = np.load(path)\n{ANSWER}return factor * {FORMULA}",
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a file of data": (
+        with_cells(q1_6=f"factor = np.loadtxt('factor.csv')\n{ANSWER}return factor * {FORMULA}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "another program": (
+        helped(
+            "import subprocess\nfactor = float(subprocess.check_output(['echo', '1']))",
+            f"{ANSWER}return factor * {FORMULA}",
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a file that no answer needs": (
+        helped("np.save('x.npy', 1.0)", f"{ANSWER}return 1.0"),
+        FULL - 0.5,
         WRITTEN,
     ),
     "figures of one's own that fail": (
@@ -275,9 +329,9 @@ FILES = {
         WRITTEN,
         "",
     ),
-    "only a PDF": ({f"{NAME}.pdf": "%PDF-1.4"}, None, ALL, "a PDF file was handed in"),
-    "only a PDF of another name": ({"homework.pdf": "%PDF-1.4"}, None, ALL, "a PDF file was"),
-    "only a web page": ({f"{NAME}.html": "<p>"}, None, ALL, "a HTML file was handed in"),
+    "only a PDF": ({f"{NAME}.pdf": "%PDF-1.4"}, None, ALL, "a file of type PDF was handed in"),
+    "only a PDF of another name": ({"homework.pdf": "%PDF-1.4"}, None, ALL, "a file of type PDF"),
+    "only a web page": ({f"{NAME}.html": "<p>"}, None, ALL, "a file of type HTML was handed in"),
     "a PDF beside the notebook": (
         {f"{NAME}.ipynb": all_right(NAME), f"{NAME}.pdf": "%PDF-1.4"},
         FULL,
@@ -312,6 +366,11 @@ def totals(out, who):
 def test_honest_work_is_run_or_awaits_a_person(out, who):
     _, points, awaiting = HONEST[who]
     assert totals(out, who) == (points, awaiting), said_of(out, who, "1.6")
+
+
+def test_a_cell_that_did_not_run_is_not_said_to_have_been_called(out):
+    told = said_of(out, "a cell that stops", "1.6")
+    assert "the cell of copy_sharpness did not run: your code stopped with KeyError" in told
 
 
 @pytest.mark.parametrize("who", FORGED)
@@ -351,15 +410,15 @@ def test_results_keep_the_named_mistake_and_what_a_person_must_see(out):
 
 @pytest.mark.parametrize("error", [SystemError, MemoryError, RecursionError])
 def test_a_text_on_which_the_tokenizer_fails_costs_the_remark_on_it_only(monkeypatch, error):
-    real = copies.tokenize.generate_tokens
+    real = insight.tokenize.generate_tokens
 
     def fails_on_one(readline):
         if "odd" in (line := readline()):
             raise error
         yield from real(iter([line, ""]).__next__)
 
-    monkeypatch.setattr(copies.tokenize, "generate_tokens", fails_on_one)
+    monkeypatch.setattr(insight.tokenize, "generate_tokens", fails_on_one)
     line = "; ".join(f"x{k} = {k} + y[{k} * 2]" for k in range(40))
     code = {"1.6": {"ann": line, "bob": line, "eve": f"odd = {line}"}}
-    pairs = [(likeness.one, likeness.other) for likeness in copies.alike_pairs(code)]
+    pairs = [(likeness.one, likeness.other) for likeness in insight.alike_pairs(code)]
     assert pairs == [("ann", "bob")]

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from classroom import full_record
 
 from attn_course.verdict import State
-from attn_grader import insight, report
+from attn_grader import insight, pages
 from attn_grader.gradebook import Gradebook
 from attn_grader.record import Record
 from attn_grader.submissions import File
@@ -60,7 +61,7 @@ def test_a_mistake_is_forgotten_once_a_person_gave_points_for_the_answer():
 @pytest.mark.parametrize("is_anonymous", [False, True])
 def test_mistakes_csv_names_the_students_unless_it_is_anonymous(tmp_path, is_anonymous):
     codes = {student: student[::-1] for student in MADE} if is_anonymous else None
-    report.write(book_of(), tmp_path, counts={}, codes=codes)
+    pages.write(book_of(), tmp_path, counts={}, codes=codes)
     text = (tmp_path / "mistakes.csv").read_text("utf-8")
     first, second = csv.DictReader(io.StringIO(text))
     assert (first["mistake"], first["count"], first["of"]) == (SHORT, "3", "4")
@@ -70,7 +71,7 @@ def test_mistakes_csv_names_the_students_unless_it_is_anonymous(tmp_path, is_ano
 
 
 def test_a_class_without_mistakes_has_a_table_without_rows(tmp_path):
-    report.write(book_of(full_record), tmp_path, counts={})
+    pages.write(book_of(full_record), tmp_path, counts={})
     text = (tmp_path / "mistakes.csv").read_text("utf-8")
     assert text == "question,title,part,mistake,count,of,students\n"
 
@@ -79,9 +80,19 @@ def test_the_histogram_counts_every_student_whose_points_are_known_once():
     def record_of(key):
         return full_record(key) if key[0] != "Dan" else Record(*key, "", problem="it is empty.")
 
-    bins = insight.histogram(sheets_of(book_of(record_of)))
-    assert sum(bin.count for bin in bins) == 3 and len(bins) == 10
-    assert [bin.height for bin in bins if bin.count] == [100]
+    counts = insight.histogram(sheets_of(book_of(record_of)))
+    assert sum(counts) == max(counts) == 3 and len(counts) == 10
+
+
+def test_the_bars_of_the_histogram_are_as_high_as_the_counts_they_show(tmp_path):
+    pages.write(book_of(), tmp_path, counts={})
+    page = (tmp_path / "index.html").read_text("utf-8")
+    bars = re.findall(r'<b>(\d*)</b><i style="height:(\d+)%"></i><span>(\d+)</span>', page)
+    assert [start for *_, start in bars] == [str(10 * k) for k in range(10)]
+    counts = insight.histogram(sheets_of(book_of()))
+    assert [(count or "0", height) for count, height, _ in bars] == [
+        (str(count), f"{100 * count / max(counts):.0f}") for count in counts
+    ]
 
 
 def test_who_handed_in_nothing_or_only_stubs_has_not_begun_and_an_unreadable_file_is_a_beginning():

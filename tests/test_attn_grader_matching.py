@@ -11,7 +11,7 @@ import pytest
 from attn_course import register
 from attn_course.errors import UserError
 from attn_grader import notebook as notebooks
-from attn_grader import report, roster, submissions, written_marks
+from attn_grader import pages, roster, submissions, written_marks
 from attn_grader.notebook import Cell
 from attn_grader.submissions import find
 
@@ -175,10 +175,10 @@ def test_a_folder_without_students_is_refused(tmp_path):
 
 def test_file_names_of_reports_are_safe_short_and_different():
     names = ["Zoë O'Neil", "a:b", "a_b", "x" * 300, "x" * 301, "..", 'a"b', "a.", "a", "-a", ""]
-    names += [report.file_name("a:b"), report.file_name("a:b").replace("~", "-")]
-    made = [report.file_name(name) for name in names]
+    names += [pages.file_name("a:b"), pages.file_name("a:b").replace("~", "-")]
+    made = [pages.file_name(name) for name in names]
     assert len(set(made)) == len(made) and all(name.isascii() for name in made)
-    assert [report.file_name(name) for name in ("a_b", "Ann Lee-1")] == ["a_b", "Ann Lee-1"]
+    assert [pages.file_name(name) for name in ("a_b", "Ann Lee-1")] == ["a_b", "Ann Lee-1"]
     assert all(len(name.encode()) < 150 and not set(name) & set('/\\:"<>|?*') for name in made)
 
 

@@ -14,7 +14,7 @@ from course import ROOT
 from jupyter import wait_for
 
 from attn_course.verdict import State
-from attn_grader import report
+from attn_grader import pages
 from attn_grader.gradebook import Gradebook
 from attn_grader.references import references
 from attn_grader.spreadsheet import FORMULA, guarded
@@ -47,7 +47,7 @@ def gradebook_of(students, record_of=record_of, **known):
 @pytest.fixture(scope="module")
 def out(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
-    report.write(gradebook_of(STUDENTS), folder, counts={"students": 4})
+    pages.write(gradebook_of(STUDENTS), folder, counts={"students": 4})
     return folder
 
 
@@ -172,7 +172,7 @@ def test_a_pasted_picture_is_seen_by_the_grader_and_by_the_student(browser, tmp_
         images = {"attachment:map.png": f"data:image/png;base64,{base64.b64encode(png()).decode()}"}
         return replace(found, parts=tuple(replace(part, images=images) for part in found.parts))
 
-    report.write(gradebook_of(["Ann"], record_of), tmp_path, counts={})
+    pages.write(gradebook_of(["Ann"], record_of), tmp_path, counts={})
     for page in ("questions/1.7.html", "students/Ann.html"):
         browser.open(tmp_path / page)
         assert browser.run("all('.prose img').map((image) => image.naturalWidth)") == [2], page
@@ -222,7 +222,7 @@ def test_a_page_with_marks_that_were_not_downloaded_asks_before_it_is_left(brows
 
 def test_a_mark_that_was_not_touched_keeps_its_grader(browser, tmp_path):
     marks = {("Ann", "1.7", "written"): ManualMark(1 / 3, "neat", "Eve")}
-    report.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={})
+    pages.write(gradebook_of(STUDENTS, marks=marks), tmp_path, counts={})
     browser.open(tmp_path / "questions" / "1.7.html")
     assert "read by Eve" in browser.run("cards[0].innerText")
     browser.run("grader.value = 'Dan'; setPoints(cards[1], '1')")
@@ -245,7 +245,7 @@ ANSWERS = {"Ann": "It leads.", "Bob": "It leads.", "Cid": "It is aligned.", "Dan
 def alike(tmp_path_factory):
     folder = tmp_path_factory.mktemp("alike")
     book = gradebook_of(list(ANSWERS), lambda key: full_record(key, ANSWERS[key[0]]))
-    report.write(book, folder, counts={})
+    pages.write(book, folder, counts={})
     return folder / "questions" / "1.7.html"
 
 
@@ -322,7 +322,7 @@ def test_a_named_mistake_leads_to_the_answers_of_the_students_who_made_it(browse
         wrong = {"status": State.NOT_YET, "points": 0, "mistake": "the query is `too short`"}
         return replace(record, parts=(replace(first, **wrong), *others))
 
-    report.write(gradebook_of(["Ann", "Bob <b>"], record_of), tmp_path, counts={})
+    pages.write(gradebook_of(["Ann", "Bob <b>"], record_of), tmp_path, counts={})
     browser.open(tmp_path / "index.html")
     assert browser.run("document.querySelector('.mistakes summary').textContent") == (
         "2 the query is too short"

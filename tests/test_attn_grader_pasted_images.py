@@ -11,8 +11,8 @@ from sandbox_sessions import needs_sandbox
 from attn_course import register
 from attn_grader import notebook as notebooks
 from attn_grader.grade import Settings
-from attn_grader.markdown_html import as_html
 from attn_grader.notebook import LONGEST_ANSWER, as_answer, images_of, parse_submission
+from attn_grader.render import as_html
 from attn_grader.sandbox import Limits
 from attn_grader.sandbox.policy import best_tier
 from attn_grader.submissions import File

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from course import ROOT, SOURCES
 
-from attn_course import cli
+from attn_course import cli, register
 from attn_course.markers import solution_lines
 from attn_grader.release_archive import FOLDER
 
@@ -242,3 +242,18 @@ def test_nbgraders_kernel_ends_at_once_where_the_course_is_missing(sources, insi
         assert done.returncode == 1 and "lacks the course" in done.stderr and not done.stdout
     else:
         assert done.returncode == 0 and done.stdout == "went on\n"
+
+
+def test_the_instructors_guide_has_the_points_of_this_version():
+    text = (ROOT / "docs" / "instructors.md").read_text("utf-8")
+    table = text.partition("| notebook | 1.0.0 | 2.0.0 |")[2].partition("\n\n")[0]
+    points = {}
+    for line in table.strip().splitlines()[1:]:
+        name, _, new = [cell.strip() for cell in line.strip("|").split("|")]
+        numbers = re.findall(r"\d\d", name.partition(" was ")[0].partition(" were ")[0])
+        if name.startswith("bonus"):
+            numbers = [str(k) for k in range(int(numbers[0]), int(numbers[1]) + 1)]
+        amounts = re.findall(r"\d[\d.]*", new) * len(numbers)
+        points |= dict(zip(numbers, map(float, amounts), strict=False))
+    graded = [name for name in register.NOTEBOOKS if register.points_of(name)]
+    assert points == {name[:2]: register.points_of(name) for name in graded}

@@ -538,10 +538,9 @@ def test_when_memory_runs_out_the_warm_process_and_its_children_are_ended_first(
 def test_killing_the_worker_ends_the_warm_process_and_the_child(tmp_path, tier):
     program = """
 import os, sys
-from attn_grader.sandbox import warm
-from attn_grader.sandbox.session import Session
-warm.import_all(["attn_grader.sandbox.child"])
-process = warm.WarmProcess.forked(sys.argv[1])
+from attn_grader.sandbox import child
+from attn_grader.sandbox.session import Session, WarmProcess
+process = WarmProcess.forked(sys.argv[1])
 session = Session(process, {1: "x = 1"})
 assert session.run() == {}
 print(process.pid, flush=True)
@@ -603,12 +602,11 @@ OTHERS = [
 def test_no_tier_needs_any_privilege(tier, become):
     program = """
 import sys
-from attn_grader.sandbox import policy, warm
-from attn_grader.sandbox.session import Session
-warm.import_all(["attn_grader.sandbox.child"])
+from attn_grader.sandbox import child, policy
+from attn_grader.sandbox.session import Session, WarmProcess
 cells = {1: "import os; os.fork()", 2: "x = 1", 3: "open('/etc/passwd')"}
 works = policy.works(policy.TIERS[sys.argv[1]])
-with Session(warm.WarmProcess.forked(sys.argv[1]), cells) as session:
+with Session(WarmProcess.forked(sys.argv[1]), cells) as session:
     print(works, list(session.run()), session.answers(["x"], 5)[0].value())
 """
     found = subprocess.run(

@@ -168,7 +168,7 @@ class Machine:
         self.asked = []
         wanted = [Requirement("numpy>=2.0"), Requirement('torch>=2.5; extra == "torch"')]
         monkeypatch.setattr(missing_packages, "version", self.version)
-        monkeypatch.setattr(missing_packages, "wanted_packages", lambda extra: wanted)
+        monkeypatch.setattr(missing_packages, "needed_packages", lambda extra: wanted)
         monkeypatch.setattr(subprocess, "run", self.run)
         self.pip_works = pip_works
 
@@ -205,8 +205,8 @@ def test_a_failing_pip_is_one_sentence(monkeypatch, capsys):
 
 
 def test_the_packages_asked_for_are_those_of_the_core_and_of_the_extra():
-    core = {package.name for package in missing_packages.wanted_packages()}
-    more = {package.name for package in missing_packages.wanted_packages("torch")}
+    core = {package.name for package in missing_packages.needed_packages()}
+    more = {package.name for package in missing_packages.needed_packages("torch")}
     assert core == {"click", "numpy", "matplotlib", "sympy"}
     assert {"torch", "sacrebleu"} < more - core
     assert "jupyterlab" not in more

@@ -12,7 +12,7 @@ import pytest
 from course import ROOT
 
 from attn_course import cli, command_line
-from attn_course.workspace import commands, jupyterlab
+from attn_course.workspace import commands
 from attn_grader import grade_class, roster, written_marks
 
 ATTN = [sys.executable, "-m", "attn_course.cli"]
@@ -190,8 +190,8 @@ def test_quiet_leaves_the_summary_out_and_verbose_names_every_file(tmp_path, cap
 
 
 def test_the_address_of_a_lab_without_a_screen_leads_to_the_notebook(monkeypatch):
-    monkeypatch.setattr(jupyterlab, "has_screen", lambda: False)
-    command = jupyterlab.jupyter_command(ROOT, "00_start_here.ipynb")
+    monkeypatch.setattr(commands, "has_screen", lambda: False)
+    command = commands.jupyter_command(ROOT, "00_start_here.ipynb")
     assert "--no-browser" in command
     assert "--LabApp.default_url=/lab/tree/00_start_here.ipynb" in command
 

@@ -489,6 +489,19 @@ def test_ranges_that_are_no_dictionary_get_a_sentence():
     assert "is no dictionary" in check("0.2", chain).message
 
 
+def test_a_questions_own_premises_under_another_index_get_no_note():
+    scores, h = sp.IndexedBase("s"), sp.Symbol("h", integer=True, positive=True)
+    Z = sp.Symbol("Z", positive=True)
+    all_powers = sp.Sum(sp.exp(scores[h]), (h, 1, n))
+    chain = derive(
+        (sp.Sum(sp.exp(scores[h]) / Z, (h, 1, n)), "definition"),
+        (1, "that sum is Z"),
+        where={Z: all_powers},
+    )
+    assert not chain.notes
+    assert not chain.fault
+
+
 @pytest.mark.parametrize(
     ("relations", "proved"),
     [(["=", "="], "="), (["<", "<="], "<"), (["=", ">="], ">="), ([">=", ">", "="], ">")],

@@ -193,9 +193,9 @@ def test_pairs_with_an_empty_or_a_very_long_side_are_left_out(tmp_path):
         ({}, "lacks train.de and train.en (or the same with .gz)"),
         ({"train.de": "a\n" * 200}, "lacks train.en (or"),
         ({"train.de": "a\n" * 200, "train.en": "a\n" * 199}, "has 200 lines but"),
-        ({"train.de": "a\n" * 99, "train.en": "a\n" * 99}, "pairs of sentences to train on"),
+        ({"train.de": "a\n" * 99, "train.en": "a\n" * 99}, "nor do those that are held out"),
         ({"train.de": "a\n", "train.en": "a\n", "val.en": "a\n"}, "lacks val.de (or"),
-        ({"train.de": "a\n", "train.en.gz": "no gzip"}, "train.en.gz cannot be read"),
+        ({"train.de": "a\n", "train.en.gz": "no gzip"}, "train.en.gz is damaged, or is not packed"),
     ],
 )
 def test_own_text_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, files, claim):

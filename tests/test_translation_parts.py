@@ -6,7 +6,8 @@ from bank import seq2seq as answers
 from course import bank
 
 from attn_course import check, recorded_runs, register
-from attn_course.translation import parts
+from attn_course.errors import UserError
+from attn_course.translation import corpora, parts, vocabulary
 from attn_course.translation.vocabulary import EOS, PAD
 from attn_utils.layers import SLOTS
 
@@ -66,6 +67,35 @@ def test_a_training_that_was_stopped_goes_on_behind_what_is_kept(tmp_path):
     assert fitted(again, tmp_path) == expected
     for one, other in zip(whole.parameters(), again.parameters(), strict=True):
         torch.testing.assert_close(one, other)
+
+
+def test_what_another_model_left_in_the_folder_is_refused_in_one_sentence(tmp_path):
+    folder = tmp_path / "made when needed"
+    fitted(translator(), folder)
+    with pytest.raises(UserError, match="belongs to another model"):
+        fitted(translator(width=10), folder)
+    (folder / "dot.pt").write_bytes(b"half a file")
+    with pytest.raises(UserError, match="is damaged or belongs"):
+        fitted(translator(), folder)
+
+
+@pytest.mark.parametrize("name", answers.RIGHT["9.7"])
+def test_every_right_loop_trains_the_live_translator(name):
+    losses = fitted(translator(), train=answers.RIGHT["9.7"][name])
+    assert len(losses) == 6
+    assert all(type(loss) is float for loss in losses)
+
+
+@pytest.mark.parametrize("name", answers.RIGHT["9.8"])
+def test_every_right_search_translates(name):
+    corpus = corpora.embedded(num_train=200, num_val=1, num_test=5)
+    subwords, _, _ = vocabulary.encode_corpus(corpus, size=100)
+    V = len(subwords)
+    torch.manual_seed(0)
+    model = parts.Translator(parts.Encoder(V, 8), parts.Decoder(V, 8, SLOTS["dot"](8)))
+    german = [pair[0] for pair in corpus.test]
+    expected = parts.translate(model, german, subwords)
+    assert parts.translate(model, german, subwords, search=answers.RIGHT["9.8"][name]) == expected
 
 
 def test_batches_hold_every_pair_once_in_a_pass():

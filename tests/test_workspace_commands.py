@@ -17,7 +17,7 @@ from course import ROOT
 from attn_course import atomic_file, cli, course_files, register
 from attn_course.errors import UserError
 from attn_course.progress_notes import append, progress_in
-from attn_course.workspace import commands, folder, jupyterlab, update
+from attn_course.workspace import commands, folder, update
 
 ANSWER = "def copy_query(keys, j):\n    return 30 * keys[j]  # mine\n"
 
@@ -110,8 +110,38 @@ def test_init_of_some_notebooks_writes_these_and_later_the_others(course, capsys
     assert not Path("mine/00_start_here.ipynb").exists()
     printed = attn(capsys, "init", "mine")
     assert "1 notebook written" in printed
-    printed = attn(capsys, "init", "other", "--notebooks", "77", status=2)
-    assert printed == "attn init: there is no notebook 77.\n"
+    for words in (["other", "--notebooks", "77"], ["--notebooks", "01", "77"]):
+        printed = attn(capsys, "init", *words, status=2)
+        assert printed == (
+            "attn init: there is no notebook 77; FOLDER stands before --notebooks.\n"
+        )
+
+
+def test_init_inside_a_students_folder_makes_no_second_one(mine, capsys):
+    (mine / "02_average_of_two.ipynb").unlink()
+    assert "1 notebook written" in attn(capsys, "init")
+    assert (mine / "02_average_of_two.ipynb").is_file()
+    assert not list(mine.glob("*/.attn"))
+
+
+def test_init_that_was_stopped_by_a_full_disk_goes_on_later(course, capsys, monkeypatch):
+    with monkeypatch.context() as patch:
+        forbid_writing(patch, OSError(28, "No space left on device"), allowed=3)
+        printed = attn(capsys, "init", "mine", status=2)
+    assert printed == (
+        f"attn init: {Path('mine/01_copying.ipynb')} could not be written: no space left on device. "
+        "1 notebook before it can stay; the same command goes on from there.\n"
+    )
+    assert "2 notebooks written to mine" in attn(capsys, "init", "mine")
+    assert "01_copying" in attn(capsys, "check", "mine")
+
+
+def test_above_several_folders_of_the_course_they_are_named(mine, capsys):
+    os.chdir(mine.parent)
+    attn(capsys, "init", "other")
+    assert attn(capsys, "status", status=2) == (
+        "attn status: there are several folders of the course here: mine, other; cd into one.\n"
+    )
 
 
 def test_init_into_a_file_or_a_readonly_folder_is_one_sentence(course, capsys, monkeypatch):
@@ -179,15 +209,24 @@ def test_check_judges_one_notebook_with_its_total_and_notes_it(mine, capsys):
     assert "✔ 1.4 correct" in printed and "○ 1.2 not attempted" in printed
     assert printed.endswith("01_copying: 1 of 6 points so far.\n")
     assert "1 of 6" in attn(capsys, "status")
-    for where in ("1.4", "01_copying", "01_copying.ipynb", str(mine / "01_copying.ipynb")):
+    for where in ("01_copying", "01_copying.ipynb", str(mine / "01_copying.ipynb")):
         assert attn(capsys, "check", where) == printed
     assert attn(capsys, "check", "01", "--strict", status=1) == printed
+
+
+def test_check_of_a_question_judges_it_alone_and_names_its_parts(mine, capsys):
+    assert attn(capsys, "check", "1.4").splitlines()[0].startswith("✘ 1.4 not yet · 0 of 1 points")
+    assert attn(capsys, "check", "1.4").endswith("\n1.4: 0 of 1 points so far.\n")
+    answer(mine, "import math\n\n" + ANSWER, cell_id="q1-1-code")
+    printed = attn(capsys, "check", "1.1")
+    assert "○ 1.1 derive not attempted" in printed and "○ 1.1 code not attempted" in printed
+    assert "1.4" not in printed
 
 
 def test_check_without_an_argument_shows_all_notebooks_and_what_is_next(mine, capsys):
     printed = attn(capsys, "check")
     lines = printed.splitlines()
-    assert lines[0].startswith("00_start_here") and lines[0].endswith("not begun")
+    assert lines[0].split(maxsplit=1) == ["00_start_here", "no points, not begun"]
     assert any(line.startswith("  ✘ 1.4 not yet: ") for line in lines)
     assert re.match(r"0 of \d+ points so far\.$", lines[-2])
     assert lines[-1].startswith("Next: 1.4 ") and "(01_copying.ipynb)" in lines[-1]
@@ -226,7 +265,7 @@ def test_update_without_a_new_edition_changes_nothing(mine, capsys):
 
 def test_update_brings_the_new_text_keeps_the_answer_and_makes_a_backup(mine, course, capsys):
     release(course, shorter)
-    assert "attn update takes it over" in attn(capsys, "status")
+    assert "attn update brings it here" in attn(capsys, "status")
     before = snapshot(mine)
     planned = attn(capsys, "update", "--dry-run")
     assert "answers kept: 1.4" in planned and "Nothing was changed" in planned
@@ -272,12 +311,33 @@ def test_a_changed_question_loses_its_verdict_until_it_is_checked_again(mine, co
     assert progress_in(mine).notebooks[1].num_correct == 0
 
 
+def test_a_notebook_that_the_student_deleted_stays_away_and_nothing_asks_for_an_update(
+    mine, course, capsys
+):
+    (mine / "01_copying.ipynb").unlink()
+    release(course, shorter)
+    assert "newer edition" not in attn(capsys, "status")
+    assert "nothing to update" in attn(capsys, "update")
+    assert not (mine / "01_copying.ipynb").exists()
+
+
+def test_a_renamed_notebook_whose_update_was_killed_keeps_what_was_written_since(
+    mine, course, capsys
+):
+    (course / "01_copying.ipynb").rename(course / "04_copying.ipynb")
+    shutil.copy(mine / "01_copying.ipynb", mine / "04_copying.ipynb")
+    answer(mine, "since = 1", "04_copying.ipynb")
+    attn(capsys, "update")
+    assert text_of(mine, "q1-4-code", "04_copying.ipynb") == "since = 1"
+    assert text_of(mine, "q1-4-code") == ANSWER
+
+
 def test_a_broken_notebook_is_left_as_it_is_and_the_others_are_updated(mine, course, capsys):
     (mine / "01_copying.ipynb").write_text('{"cells": [')
     release(course, shorter)
     release(course, lambda found: found["cells"].pop(), "02_average_of_two")
     printed = attn(capsys, "update", status=1)
-    assert "left as it is, for it is damaged: its JSON breaks off" in printed
+    assert "left as it is: it is damaged (its JSON breaks off" in printed
     assert (mine / "01_copying.ipynb").read_text() == '{"cells": ['
     assert "02_average_of_two.ipynb" in printed
 
@@ -375,7 +435,7 @@ def test_an_update_that_is_killed_anywhere_goes_on_and_ends_the_same(
         assert text_of(mine, "notation", f"{name}.ipynb") == "## Notation\n\nshorter"
     assert text_of(mine, "q1-4-code") == ANSWER
     assert text_of(mine, "own", "02_average_of_two.ipynb") == "mine"
-    assert not list(mine.glob(".*ipynb*"))[:num_files] or num_files == 0 or done.returncode == 9
+    assert not list(mine.rglob(".*.ipynb.*"))
 
 
 def with_own_cell(name):
@@ -405,6 +465,13 @@ def test_reset_gives_the_stub_back_and_says_where_the_answer_is(mine, capsys):
     assert progress_in(mine).notebooks[1].num_correct == 0
 
 
+def test_reset_on_a_full_disk_leaves_the_answer(mine, capsys, monkeypatch):
+    forbid_writing(monkeypatch, OSError(28, "No space left on device"))
+    printed = attn(capsys, "reset", "1.4", status=2)
+    assert "could not be written: no space left on device; it is as it was." in printed
+    assert text_of(mine, "q1-4-code") == ANSWER
+
+
 def test_reset_finds_an_answer_whose_id_is_gone_and_a_deleted_one_comes_back(mine, capsys):
     found = json.loads((mine / "01_copying.ipynb").read_text("utf-8"))
     cell(found, "q1-4-code")["id"] = "x"
@@ -421,7 +488,7 @@ def test_reset_finds_an_answer_whose_id_is_gone_and_a_deleted_one_comes_back(min
 @pytest.mark.parametrize("where", ["01", "1", "1.4", "01_copying", "01_copying.ipynb"])
 def test_lab_opens_what_is_named_in_the_students_folder(mine, capsys, monkeypatch, where):
     started = []
-    monkeypatch.setattr(jupyterlab, "start", lambda command, path: started.append((command, path)))
+    monkeypatch.setattr(commands, "start", lambda command, path: started.append((command, path)))
     for place in (mine, mine.parent):
         os.chdir(place)
         path = str(mine / where) if where.endswith(".ipynb") else where
@@ -433,7 +500,7 @@ def test_lab_opens_what_is_named_in_the_students_folder(mine, capsys, monkeypatc
 
 def test_lab_opens_the_notebook_to_go_on_with(mine, capsys, monkeypatch):
     started = []
-    monkeypatch.setattr(jupyterlab, "start", lambda command, path: started.append(command))
+    monkeypatch.setattr(commands, "start", lambda command, path: started.append(command))
     for question, part in (("0.1", "code"), ("0.2", "derive"), ("1.1", "code")):
         append(mine, {"question": question, "part": part, "status": "correct"})
     assert "Next: 1.1 " in attn(capsys, "lab")
@@ -442,7 +509,7 @@ def test_lab_opens_the_notebook_to_go_on_with(mine, capsys, monkeypatch):
 
 def test_lab_opens_a_folder_that_is_named_and_says_where_there_is_none(mine, capsys, monkeypatch):
     started = []
-    monkeypatch.setattr(jupyterlab, "start", lambda command, path: started.append(command))
+    monkeypatch.setattr(commands, "start", lambda command, path: started.append(command))
     monkeypatch.chdir(mine.parent)
     attn(capsys, "lab", "mine")
     assert f"--ServerApp.root_dir={mine}" in started[0]
@@ -458,7 +525,7 @@ def test_in_a_clone_lab_makes_the_folder_work_and_git_ignores_it(
     clone = tmp_path / "clone"
     (clone / "notebooks").mkdir(parents=True)
     monkeypatch.setattr(course_files, "clone", lambda: clone)
-    monkeypatch.setattr(jupyterlab, "start", lambda command, path: None)
+    monkeypatch.setattr(commands, "start", lambda command, path: None)
     monkeypatch.chdir(clone / "notebooks")
     assert "which no update overwrites" in attn(capsys, "lab")
     assert (clone / "work/00_start_here.ipynb").is_file()

@@ -10,7 +10,7 @@ import pytest
 from classroom import cell
 from course import ROOT
 
-from attn_course.workspace import jupyterlab
+from attn_course.workspace import commands
 
 # Read by every Python that is started with this folder on its path, children too. The packages that choose
 # their code by the system are imported first: what is tried is our code, not theirs.
@@ -93,8 +93,8 @@ def test_init_check_status_update_reset_and_solution_run_there(attn):
 def test_the_command_line_of_lab_is_made_there(attn):
     script = (
         "from pathlib import Path\n"
-        "from attn_course.workspace import jupyterlab\n"
-        "print(jupyterlab.jupyter_command(Path('C:/my course'), '01_copying.ipynb'))"
+        "from attn_course.workspace import commands\n"
+        "print(commands.jupyter_command(Path('C:/my course'), '01_copying.ipynb'))"
     )
     command = ast.literal_eval(attn(script=script))
     assert command[1:3] == ["-m", "jupyterlab"] and "--allow-root" not in command
@@ -104,8 +104,8 @@ def test_the_command_line_of_lab_is_made_there(attn):
 def test_where_nothing_can_take_the_place_of_a_process_lab_waits_for_jupyterlab(
     monkeypatch, tmp_path
 ):
-    monkeypatch.setattr(jupyterlab.os, "name", "nt")
-    status = jupyterlab.start([sys.executable, "-c", "raise SystemExit(3)"], tmp_path)
+    monkeypatch.setattr(commands.os, "name", "nt")
+    status = commands.start([sys.executable, "-c", "raise SystemExit(3)"], tmp_path)
     monkeypatch.undo()
     assert status == 3
 
@@ -140,4 +140,4 @@ def posix_calls(path):
 def test_the_only_posix_call_on_a_students_path_is_asked_for_first():
     """os.geteuid stands behind hasattr, for JupyterLab's own --allow-root."""
     calls = [call for path in STUDENTS for call in posix_calls(path)]
-    assert calls == ["jupyterlab.py: os.geteuid"]
+    assert calls == ["commands.py: os.geteuid"]

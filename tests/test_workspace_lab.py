@@ -3,7 +3,7 @@
 from chromium import Browser, needs_browser
 from jupyter import SECONDS, Jupyter
 
-from attn_course.workspace import jupyterlab, update
+from attn_course.workspace import commands, update
 
 WIDGET = "window.jupyterapp?.shell.currentWidget"
 READY = f"{WIDGET}?.context?.isReady && {WIDGET}.sessionContext?.session?.kernel?.status === 'idle'"
@@ -14,7 +14,7 @@ def test_an_untouched_notebook_is_not_unsaved_after_its_kernel_has_started(tmp_p
     folder, home = tmp_path / "mine", tmp_path / "home"
     home.mkdir()
     update.init_folder(folder, ["00"])
-    command = jupyterlab.jupyter_command(folder, "00_start_here.ipynb")[1:]
+    command = commands.jupyter_command(folder, "00_start_here.ipynb")[1:]
     lab = Jupyter([*command, "--LabApp.expose_app_in_browser=True"], folder, home)
     browser = Browser(tmp_path)
     try:

@@ -247,7 +247,7 @@ def try_first_hour(course):
     later = course.above / "later"
     place.pip("wheel", "--no-deps", "-w", later, course.project)
     place.pip("install", "--no-deps", *later.glob("*.whl"))
-    assert "attn update takes it over" in place.attn("status", cwd=mine)
+    assert "attn update brings it here" in place.attn("status", cwd=mine)
     assert "answers kept: 1.1, 1.2" in place.attn("update", cwd=mine)
     now = path.read_text("utf-8")
     assert "## Notation, once more" in now and place.attn("check", "01", cwd=mine) == said

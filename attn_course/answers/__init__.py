@@ -164,6 +164,7 @@ def judge_separately(
     """
     passed: dict[str, str] = {}
     faults: list[NotYet] = []
+    messages: list[str] = []  # each names its function
     num_own = len(judgements) - len(given)
     num_empty = 0
     for name, judgement in judgements.items():
@@ -171,18 +172,19 @@ def judge_separately(
             passed[name] = judgement()
         except NotAttempted:
             num_empty += 1
-            faults.append(NotYet(f"{name} is still empty."))
+            messages.append(f"{name} is still empty.")
         except NotYet as error:
             if name in given:
                 raise
             faults.append(error)
+            messages.append(f"{error}" if f"{error}".startswith(name) else f"{name}: {error}")
     if num_empty == num_own:
         raise NotAttempted
-    if not faults:
+    if not messages:
         return " ".join(passed.values())
     right = [name for name in passed if name not in given]
     raise NotYet(
-        " ".join([*(f"{name} is right." for name in right), *map(str, faults)]),
+        " ".join([*(f"{name} is right." for name in right), *messages]),
         share=len(right) / num_own,
         mistake=next((fault.mistake for fault in faults if fault.mistake), ""),
         needs_person=any(fault.needs_person for fault in faults),
@@ -210,7 +212,7 @@ def answers_to(
     try:
         answers = answer.call_all(rows)
     except NotYet as error:
-        if STOPPED not in str(error):
+        if not str(error).startswith(STOPPED):  # its cell may not have run
             raise
         answers = [_named(answer, row, call or _called_with) for row in rows]
     in_given_order = [answers[k] for k in np.argsort(order)]

@@ -38,11 +38,8 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
         returned = counted(len(outputs), "tensor")
         verb = "is" if count == 1 else "are"
         raise NotYet(f"{name} returned {returned}, where {count} {verb} expected.")
-    if result.get("changed"):
-        raise NotYet(
-            f"{name} changes its arguments in place, as `/=` and `add_` do; make new tensors, because the "
-            "caller still needs the old ones."
-        )
+    if count == 1 and result.get("is_tuple"):
+        raise NotYet(f"{name} returned a tuple or list; return the one tensor in it.")
     return outputs
 
 
@@ -58,6 +55,8 @@ def distance(found: np.ndarray, right: Any, setting: str) -> str:
         return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
     if np.isnan(found).any():
         return f"the result contains nan, not a number ({setting})"
+    if np.isinf(found).any():
+        return f"the result contains an infinity ({setting})"
     return f"it is off by up to {largest_gap(found, wanted):.2g} ({setting})"
 
 
@@ -102,6 +101,8 @@ def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
             f"{_first_misfit(result['own'], parameters)}; so that weights can be copied in, the "
             f"parameters are named and shaped {rules}."
         )
+    if "empty" in result:
+        raise NotYet(f"`{result['empty']}` is still empty; the rest of the class can be built.")
     if "returned" in result:
         raise NotYet(f"forward returned a {result['returned']}, not one tensor.")
     return result

@@ -115,8 +115,10 @@ class Comparer:
             for _, point in draw_points(names_in(side), self.domain):
                 try:
                     sign_of_difference(side, ZERO, point, self.work)
-                except intervals.NoValue:
-                    return Outcome(FAILS, f"{_at(point, side)}{name} has no finite real value")
+                except intervals.NoValue as reason:
+                    return Outcome(
+                        FAILS, f"{_at(point, side)}{name} has no finite real value{reason}"
+                    )
                 except (intervals.TooLong, intervals.Unclear):
                     continue
         if state == HOLDS:
@@ -132,8 +134,9 @@ class Comparer:
         for mode, point in draw_points(names_in(left) | names_in(right), self.domain):
             try:
                 sign, values = sign_of_difference(left, right, point, self.work)
-            except intervals.NoValue:
-                return Outcome(FAILS, f"{_at(point, left, right)}one side has no finite real value")
+            except intervals.NoValue as reason:
+                place = _at(point, left, right)
+                return Outcome(FAILS, f"{place}one side has no finite real value{reason}")
             except (intervals.TooLong, intervals.Unclear):
                 if mode != "moderate":
                     continue

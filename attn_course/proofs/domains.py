@@ -156,7 +156,8 @@ def domain_of(names: Iterable[Any], where: Mapping[Any, Any], lines: Iterable[Tr
             raise Unreadable(HOW_TO_WRITE_WHERE)
         for end in ends:
             for other in getattr(end, "free_symbols", ()):
-                ranges.setdefault(str(other), _assumed(other))
+                if other.is_Symbol:  # a[k] is none, and k is only what a sum runs over
+                    ranges.setdefault(str(other), _assumed(other))
         low, high = map(_end, ends)
         if low == high and low is not None:
             values[name] = low

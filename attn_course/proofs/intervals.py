@@ -23,7 +23,7 @@ Ball = tuple  # (middle, radius)
 
 
 class NoValue(ArithmeticError):
-    """There is no real number here, at any precision."""
+    """There is no real number here, at any precision. The message is a clause that says why, or ""."""
 
 
 class Unclear(ArithmeticError):
@@ -300,7 +300,7 @@ class Evaluator:
         last = int(high[0])
         count = last - first + 1
         if count < 0:
-            raise NoValue
+            raise NoValue(", because a sum in it ends before it begins")
         total = self.exact(Fraction(head == "Product"))  # of no terms at all
         if not count:
             return total

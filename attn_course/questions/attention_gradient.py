@@ -40,6 +40,17 @@ def pull_is_towards_the_value() -> Claims:
         symbols=(s, v, c, g, C_0, Z_0, alpha),
         where={C_0: c * total - v * power, Z_0: power / alpha - power, alpha: (0, 1)},
         only=(g, alpha, v, c),
+        slips={
+            "the sign is turned round: the value comes first": g * alpha * (c - v),
+            "the context is missing: the value is compared with nothing": g * alpha * v,
+            "g is lost": alpha * (v - c),
+            "the weight is squared": g * alpha**2 * (v - c),
+            "the weight is lost": g * (v - c),
+            "1 - alpha stands for the difference: raising one score lowers the other weights": (
+                g * alpha * (1 - alpha) * v
+            ),
+            "value and context are added, not subtracted": g * alpha * (v + c),
+        },
     )
     return (pull,)
 
@@ -177,9 +188,19 @@ def _wrong_after_weights(q, k, v, g, P, found):
         "the three gradients come in another order: return dq, dk, dv": AnyOf(tuple(other_orders)),
         "dv comes from dS; it comes from the weights P": [dq, dk, (P * bare).mT @ g],
         "the numbers are those of float32, too coarse for large scores; keep the type of the inputs": (
-            Seen(all(np.array_equal(one, np.float32(one)) for one in found))
+            Seen(_are_float32(found, right))
         ),
     }
+
+
+def _are_float32(found, right):
+    """Return True if the gradients have the right shapes and hold numbers of float32, not all whole."""
+    pairs = list(zip(found, right, strict=True))
+    return (
+        all(one.shape == other.shape for one, other in pairs)
+        and all(np.array_equal(one, np.float32(one)) for one in found)
+        and not all(np.array_equal(one, np.round(one)) for one in found)
+    )
 
 
 def _wrong_gradients(q, k, v, g, found):

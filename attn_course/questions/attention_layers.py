@@ -11,6 +11,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import STOPPED, Caller, NotYet, largest_gap
+from attn_course.answers.mistakes import AnyOf
 from attn_course.answers.tensors import (
     TOLERANCE,
     close,
@@ -112,6 +113,7 @@ def _mistakes(compute, known, leaves, num_heads):
     table = dict(known(leaves, num_heads))
     weigh = {INVERTED_IN_LAYER: CAUSAL_WEIGHTS[INVERTED]} | CAUSAL_WEIGHTS
     del weigh[INVERTED]
+    weigh[LOW_FILL] = _low_fills
     for step, wrong in (("weigh", weigh), ("split", SPLITS), ("merge", MERGES)):
         table |= {sentence: run(**{step: mistake}) for sentence, mistake in wrong.items()}
     sentence, split, merge = BOTH_IN_MEMORY
@@ -123,6 +125,10 @@ def _mistakes(compute, known, leaves, num_heads):
             run() + leaves["x"]
         ),
     }
+
+
+def _low_fills(scores, look):
+    return AnyOf(tuple(masked_softmax(scores, look, fill=fill) for fill in (-1.0, -5.0, -10.0)))
 
 
 def _without(leaves, name):

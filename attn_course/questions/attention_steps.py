@@ -296,6 +296,8 @@ def _why_not_causal(readings, scores, T):
             if close(weights, _masked_softmax(scores, seen)):
                 return f"{sentence} (length {T}, read as: {name}).", sentence
 
+    if np.isnan(list(readings.values())).any():
+        return f"read as a mask that is added to the scores, it gives nan (length {T}).", ""
     leaks = [np.where(look, 0, weights).sum(-1).max() for weights in readings.values()]
     if min(leaks) <= 1e-5:
         return f"no later key is seen, but some earlier ones are hidden too (length {T}).", ""

@@ -18,7 +18,7 @@ from attn_course.answers import (
     number,
     vector,
 )
-from attn_course.answers.mistakes import Seen, Trials, distinct_texts, round_up, same, seen
+from attn_course.answers.mistakes import Seen, Trials, distinct_texts, same, seen
 from attn_course.questions.random_keys import (
     LIMIT,
     average_error,
@@ -107,23 +107,28 @@ def query_averages(rng: Generator, average_query: Caller) -> str:
 def judge_averages(
     rng: Generator, query_of: Caller, settings: Iterable[tuple]
 ) -> list[tuple[tuple, np.ndarray, float]]:
-    """[(setting, query, L1 error of its weights)] of an answer that is right on every (keys, a, b)."""
-    trials = Trials(_average_mistakes)
+    """Return [(setting, query, L1 error of its weights)] of an answer that is right on every (keys, a, b)."""
     judged = []
     for setting, answer in answers_to(rng, query_of, settings):
         keys, a, b = setting
         n, d = keys.shape
         query = vector(answer, d, f"the query for n = {n} keys")
         judge_finite_scores(keys, query)
-        error = float(average_error(keys, [query], a, b))
-        trials.judge(error <= LIMIT, True, _average_fact, *setting, query)
-        judged.append((setting, query, error))
+        judged.append((setting, query, float(average_error(keys, [query], a, b))))
+
+    if any(not error <= LIMIT for *_, error in judged):
+        factor = lengthening_needed(
+            [(keys, query[None], a, b) for (keys, a, b), query, _ in judged]
+        )
+        trials = Trials(_average_mistakes)
+        for setting, query, error in judged:
+            trials.judge(error <= LIMIT, True, _average_fact, *setting, query, factor)
     return judged
 
 
 @seen
-def _average_mistakes(keys, a, b, query):
-    """keys: (n, d); query: (d,)."""
+def _average_mistakes(keys, a, b, query, factor):
+    """keys: (n, d); query: (d,). factor: by which all queries must be multiplied, None if that is no help."""
     pair = [a, b]
     weights = weights_of(keys, query)
     one_wins = weights[pair].max() > 0.5
@@ -138,7 +143,7 @@ def _average_mistakes(keys, a, b, query):
     below_all = top < low - 1e-9
     return {
         "every key scores the same": np.ptp(weights) < 1e-9,
-        "right direction, but the margin is too small": lengthening_needed(keys, query[None], a, b),
+        "right direction, but the margin is too small": factor is not None,
         "the query points away from both keys": below_all and not one_wins,
         "only one of the two keys is looked at": ignored and one_wins,
         "one of the two keys is pushed down, below all the others": bottom < low and one_wins,
@@ -154,7 +159,7 @@ def _scores(keys, query):
     return np.round(keys @ query, 9) + 0.0  # no -0
 
 
-def _average_fact(keys, a, b, query):
+def _average_fact(keys, a, b, query, factor):
     """Leftover, scores and weights, and what to multiply by. keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
     left = np.delete(weights, [a, b]).sum()
@@ -163,9 +168,8 @@ def _average_fact(keys, a, b, query):
         percent = f"{distinct_texts(100 * left, 1)[0]}%"
     fact = f"{percent} of the weight is left on other keys at n = {len(keys)}, a = {a}, b = {b}"
 
-    factor = lengthening_needed(keys, query[None], a, b)
     if factor:
-        fact += f", multiply the query by at least {round_up(factor)}"
+        fact += f", multiply the query by at least {factor:g}"
 
     scores = _scores(keys, query)
     gap = scores[a] - scores[b]

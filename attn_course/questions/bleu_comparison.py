@@ -404,9 +404,9 @@ def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
     )
 
 
-def _resampled_by(paired_bootstrap, one, other, seed):
-    """(gain, low, high, p) of 1,000 samples drawn with this seed."""
-    (result,) = paired_bootstrap.run_driver(call_with_seeds, [(one, other)], [seed], 1000)
+def _resampled_by(paired_bootstrap, one, other, seed, num_samples=1000):
+    """(gain, low, high, p) of samples drawn with this seed."""
+    (result,) = paired_bootstrap.run_driver(call_with_seeds, [(one, other)], [seed], num_samples)
     return vector(result, 4, "(gain, low, high, p)")
 
 
@@ -547,11 +547,24 @@ def _judge_single(paired_bootstrap, one, place, name, seed):
     none[place, :4] = 0
     all_of_it = one.copy()
     all_of_it[place, :4] = one[place, 4:8]
-    *_, p = _resampled_by(paired_bootstrap, none, all_of_it, seed)
+    num_samples = 997  # a prime: p shows how many samples were drawn
+    _, low, _, p = _resampled_by(paired_bootstrap, none, all_of_it, seed, num_samples)
 
     n = len(one)
     right = (1 - 1 / n) ** n
     if abs(p - right) <= 0.08:
+        if (
+            min(abs(p * count - round(p * count)) for count in (num_samples, num_samples + 1))
+            > CLOSE
+        ):
+            raise NotYet(
+                f"p = {p:.4f} is no share of {num_samples} samples: draw `num_samples` of them."
+            )
+        if abs(low) > CLOSE:
+            raise NotYet(
+                f"low = {low:.2f} where no resampled gain is below 0: take both ends from the resampled "
+                "gains themselves, which need not be normally distributed."
+            )
         return
     measured = (
         f"p = {p:.2f} where `other` wins by the {name} sentence, which {right:.0%} of samples lack"

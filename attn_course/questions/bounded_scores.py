@@ -35,7 +35,8 @@ def bounds_hold(
 
 # normed_scores
 
-SHAPES = (((), 4, 4, 4), ((2,), 3, 5, 4), ((2, 3), 2, 4, 3), ((), 3, 2, 1))  # leading axes, T, S, d
+# Leading axes, T, S, d.
+SHAPES = (((), 4, 4, 4), ((2,), 3, 5, 4), ((2, 3), 2, 4, 3), ((), 3, 2, 1), ((2,), 3, 5, 4))
 
 
 def _judge_normed_scores(rng, normed_scores):
@@ -115,7 +116,7 @@ def _wrong_scores(q, k, t):
 
 # capped_weights
 
-SIZES = (1.0, 10.0, 1e3, 1e6)  # of scores
+SIZES = (5.0, 1.0, 10.0, 1e3, 1e6)  # of scores; the first ones lie below and above the cap
 CAPS = (2.0, 0.5, 50.0)
 
 

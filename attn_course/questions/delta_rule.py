@@ -135,6 +135,10 @@ STEPS: dict[str, tuple[Callable, ...]] = {  # F state, k key, v value, e strengt
         lambda F, k, v, e, w: np.outer(k, v),
     ),
     "the write is missing: the state only fades": (lambda F, k, v, e, w: w * F,),
+    "the old value is taken out, and the new one is not written": (
+        lambda F, k, v, e, w: w * F - e * np.outer(k, w * k @ F),
+    ),
+    "eta is cut off at 1; it may be larger": (lambda F, k, v, e, w: _delta(F, k, v, min(e, 1), w),),
     "the old value is the mean of all rows; it is what the key reads": (
         lambda F, k, v, e, w: w * F + e * np.outer(k, v - w * F.mean(0)),
     ),

@@ -6,7 +6,7 @@ The judge measures the result and the memory, and knows nothing of the way.
 import numpy as np
 from numpy.random import Generator
 
-from attn_course.answers import Caller, NotYet, shuffled
+from attn_course.answers import Caller, NotYet, largest_gap, shuffled
 from attn_course.answers.mistakes import Seen
 from attn_course.answers.tensors import close, distance, only_tensors, tensor_trials
 from attn_course.drivers import run_tensors, run_watched
@@ -35,14 +35,22 @@ LARGE = 2000.0  # what queries are multiplied by, so that exponentials of scores
 CASES = [(shape, factor) for shape in SHAPES for factor in (1.0, LARGE)]
 # Of queries and keys whose coordinates are 1 and 2: scores are whole multiples of this, and exact.
 FAR_BELOW = -2e9
-IN_WORDS = {1.0: "", LARGE: ", large scores", FAR_BELOW: ", all scores below -1,000,000,000"}
+SHIFTED = "shifted"  # all scores of a row are large and differ by little: float32 is too coarse
+IN_WORDS = {
+    1.0: "",
+    LARGE: ", large scores",
+    FAR_BELOW: ", all scores below -1,000,000,000",
+    SHIFTED: ", large scores that differ by little",
+}
+SLIGHT = 0.01  # what float32 may be off by
 EDGE = 700  # a score whose exponential is at the edge of what a float holds
 
 
 def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
     """13.2: softmax attention for ragged and oversized blocks, never holding T times S numbers."""
     trials = tensor_trials(_wrong_streams)
-    for shape, factor in [CASES[0], *shuffled(rng, CASES[1:]), (SHAPES[0], FAR_BELOW)]:
+    last = [(SHAPES[0], FAR_BELOW), (SHAPES[0], SHIFTED)]
+    for shape, factor in [CASES[0], *shuffled(rng, CASES[1:]), *last]:
         *sizes, block = shape
         q, k, v = _inputs(rng, *sizes, factor=factor)
         result = stream.run_driver(run_tensors, [q, k, v], block)
@@ -68,6 +76,8 @@ def _inputs(rng, lead, T, S, d, dv, *, factor):
     q, k, v = (rng.normal(size=(*lead, *shape)) for shape in ((T, d), (S, d), (S, dv)))
     if factor == FAR_BELOW:
         q, k = (rng.integers(1, 3, x.shape).astype(float) for x in (q, k))
+    if factor == SHIFTED:
+        return [q, k + LARGE, v]
     return [factor * q, k, v]
 
 
@@ -101,6 +111,9 @@ def _wrong_streams(q, k, v, block, found):
         ),
         "the last, shorter block is dropped: right only when block divides S": (
             _streamed(q, k[..., :whole, :], v[..., :whole, :], block) if whole else Seen(True)
+        ),
+        "float32 is too coarse where large scores differ by little; keep the type of the inputs": (
+            Seen(largest_gap(found, attend(q, k, v)[0]) <= SLIGHT)
         ),
     } | (_lost_rows(q, k, found) | wrong_contexts(q, k, v))
 

@@ -29,6 +29,8 @@ def sink_is_a_gate() -> Claims:
             "the exponential of l is l, and not Z": c * lse / (lse + sp.exp(s_0)),
             "the sink stands for its exponential": c * sp.exp(lse) / (sp.exp(lse) + s_0),
             "Z is lost above: C is c times Z": c / (Z + sp.exp(s_0)),
+            "scores are compared where their exponentials should be": c * lse / (lse + s_0),
+            "that is the limit of a very low sink": c,
         },
     )
     sink_pull = Claim(
@@ -44,6 +46,7 @@ def sink_is_a_gate() -> Claims:
             "the weight of the keys is lost: there are two fractions": -g * (1 - alpha) * c,
             "g is lost": -alpha * (1 - alpha) * c,
             "one of the fractions is squared": -g * alpha * (1 - alpha) ** 2 * c,
+            "C is c times Z": -g * alpha * (1 - alpha) * C,
         },
     )
     return gate, sink_pull
@@ -110,6 +113,11 @@ def dropped_weight_times_difference() -> Claims:
             * (c_1 - c_0),
             "that is the weight of the kept keys": (1 - epsilon) * (c_1 - c_0),
             "the dropped context is lost": epsilon * c_1,
+            "the weight of the kept keys is one factor too many": epsilon
+            * (1 - epsilon)
+            * (c_1 - c_0),
+            "the kept half is not renormalised: Z_1 alone is below it": C_1 / (Z_1 + Z_0)
+            - (C_1 + C_0) / (Z_1 + Z_0),
             "epsilon is lost": c_1 - c_0,
         },
     )
@@ -148,6 +156,7 @@ def write_changes_a_reading() -> Claims:
             "eta is lost": r_q + s * (v - r_k),
             "the sign is turned round": r_q - eta * s * (v - r_k),
             "the old value is not taken out": r_q + eta * s * v,
+            "only the key itself reads that; the score is lost": (1 - eta) * r_q + eta * v,
         },
     )
     return (reading,)

@@ -42,6 +42,21 @@ def share_is_a_mixture() -> Claims:
         symbols=(s, n_0, n_1, f_0, f_1, alpha),
         where={s: sp.log(alpha * n_0 / (n_1 * (1 - alpha))), alpha: (0, 1)},
         only=(n_0, n_1, f_0, f_1, alpha),
+        slips={
+            "alpha is the weight of the matches, not of the others": (1 - alpha) * f_1 / n_1
+            + alpha * f_0 / n_0,
+            "each kind of keys is divided by its own number, not by that of all": (
+                alpha * f_1 + (1 - alpha) * f_0
+            )
+            / (n_0 + n_1),
+            "the other keys are lost": alpha * f_1 / n_1,
+            "the other keys have the weight 1 - alpha": alpha * f_1 / n_1 + f_0 / n_0,
+            "the matches are divided by the number of all keys": alpha * f_1 / (n_0 + n_1)
+            + (1 - alpha) * f_0 / n_0,
+            "that is the share if all scores are equal": (f_0 + f_1) / (n_0 + n_1),
+            "that is the share if the matches have all of the weight": f_1 / n_1,
+            "the counts are not divided by the numbers of keys": alpha * f_1 + (1 - alpha) * f_0,
+        },
     )
     return (share,)
 
@@ -121,10 +136,10 @@ def _wrong_scores(n, num_matches, epsilon):
 
 # 14.5
 
-LENGTHS = (7, 2, 20)
+HEADS_AND_LENGTHS = ((2, 7), (3, 2), (4, 20), (2, 7))
 FIRST_ROW = (0, 1, 2, 0, 1, 0, 3, 3, 0, 2)
 ROWS = ((4, 2, 4, 4, 1, 2, 4), (1, 2, 3, 4, 1, 2, 3, 4))
-NUM_HEADS = (1, 2, 3, 4)  # of the weights, one number for each sequence
+NUM_HEADS = (1, 2, 3, 4, 1)  # of the weights, one number for each sequence
 ONE_EACH = "one number for each head is expected"
 
 
@@ -133,8 +148,7 @@ def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
 
     def judge_previous() -> str:
         trials = Trials(_wrong_previous)
-        lengths = zip(NUM_HEADS[1:], LENGTHS, strict=True)
-        settings = [(_causal_weights(rng, H, T),) for H, T in lengths]
+        settings = [(_causal_weights(rng, H, T),) for H, T in HEADS_AND_LENGTHS]
         for (weights,), answer in answers_to(rng, previous, settings):
             H, T, _ = weights.shape
             right = np.diagonal(weights, -1, -2, -1).mean(-1)
@@ -146,7 +160,8 @@ def heads_are_found(rng: Generator, previous: Caller, induction: Caller) -> str:
     def judge_induction() -> str:
         trials = Trials(_wrong_induction)
         drawn = rng.integers(4, size=int(rng.integers(9, 16)))
-        rows = [np.array(row) for row in (FIRST_ROW, *ROWS, (*drawn, drawn[0]))]
+        again = rng.permutation(FIRST_ROW)  # other tokens of the same length
+        rows = [np.array(row) for row in (FIRST_ROW, *ROWS, (*drawn, drawn[0]), again)]
         pairs = zip(NUM_HEADS, rows, strict=True)
         cases = [(_causal_weights(rng, H, len(row)), row) for H, row in pairs]
         for (weights, tokens), answer in answers_to(rng, induction, cases):
@@ -279,7 +294,7 @@ def _wrong_induction(weights, tokens):
 # 14.6
 
 FIRST_WIDTHS = (5, 7, 3)  # letters, width, width of a head
-WIDTHS = ((6, 6, 6), (4, 9, 2))
+WIDTHS = ((6, 6, 6), (4, 9, 2), FIRST_WIDTHS)
 
 
 def circuits_are_read(rng: Generator, ov: Caller, matching: Caller, copying: Caller) -> str:
@@ -296,7 +311,7 @@ def circuits_are_read(rng: Generator, ov: Caller, matching: Caller, copying: Cal
             square = f"letters by letters is {circuit.shape}"
             _add(trials, f"{name}(...)", answer(*matrices), circuit, square, *matrices)
             trials.settle()
-        return f"{name} is right in {len(settings)} sizes."
+        return f"{name} is right for {len(settings)} heads."
 
     def judge_copying() -> str:
         trials = Trials(_wrong_copying)

@@ -16,7 +16,7 @@ from attn_course.questions.peak_memory import largest_tensor
 from attn_utils.kernels import attend, softmax
 
 FIRST = (3, 7, 5, 4)  # H, T, width of a latent, d
-SIZES = ((2, 4, 4, 4), (1, 1, 3, 2), (4, 9, 2, 6), (5, 5, 5, 5))
+SIZES = ((2, 4, 4, 4), (1, 1, 3, 2), (4, 9, 2, 6), (5, 5, 5, 5), FIRST)
 
 
 def latents_are_enough(rng: Generator, latent_attention: Caller, absorbed_matrix: Caller) -> str:
@@ -134,7 +134,7 @@ ROTATIONS = ((4, 6, 3), (6, 4, 1), (5, 8, 0), (4, 4, 7))  # width of a latent, d
 def _judge_rotation(rng, absorbed_matrix):
     """A sentence; NotYet unless the matrix gives the score of a rotated query and key at every distance."""
     trials = Trials(_wrong_matrices)
-    drawn = (3, 6, int(rng.integers(2, 40)))
+    drawn = (4, 6, int(rng.integers(2, 40)))
     for width, d, far in [ROTATIONS[0], *shuffled(rng, [*ROTATIONS[1:], drawn])]:
         W_k = rng.normal(size=(width, d))
         pairs = rng.permutation(d).reshape(-1, 2)

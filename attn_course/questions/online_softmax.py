@@ -38,6 +38,17 @@ def share_is_a_sigmoid() -> Claims:
         where={M1: l1 - sp.log(Z1), M2: l2 - sp.log(Z2)},
         only=(l1, l2),
         forms=(one_exponential("a form with one and the same exponential everywhere"),),
+        slips={
+            "that is the share of the other block: the sign in the exponent is turned round": (
+                1 / (1 + sp.exp(l1 - l2))
+            ),
+            "the maxima are compared and the sums are lost": 1 / (1 + sp.exp(M2 - M1)),
+            "the sums are compared and the maxima are lost": Z1 / (Z1 + Z2),
+            "the log-sum-exps themselves are compared; their exponentials count": l1 / (l1 + l2),
+            "1 and the exponential are subtracted, not added": 1 / (1 - sp.exp(l2 - l1)),
+            "Z_1 is lost below": ours / (sp.exp(M1) + theirs),
+            "the exponential of M_1 is lost below": ours / (Z1 + theirs),
+        },
     )
     return (share,)
 
@@ -46,6 +57,7 @@ def share_is_a_sigmoid() -> Claims:
 
 WIDTH = 3  # of the values
 MOST_NUMBERS = 4 * WIDTH + 16  # numbers that a state may hold
+NUM_MERGES = 16
 
 
 def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Caller) -> str:
@@ -61,8 +73,8 @@ def blocks_are_merged(rng: Generator, summary: Caller, merge: Caller, finish: Ca
     size = merging.size_of_state(_block(rng, num_keys))
     if not size <= MOST_NUMBERS:
         raise NotYet(
-            f"right, but a state of {num_keys} keys holds {size:,} numbers; the state must not grow with "
-            "the keys."
+            f"right, but a state holds {size:,} numbers, of {num_keys} keys or after {NUM_MERGES} merges; it "
+            "must grow neither with the keys nor with the merges."
         )
 
     return (
@@ -84,21 +96,23 @@ class _Merging:
         self.trials = tensor_trials(wrong_merges)
 
     def refuse_empty(self) -> None:
-        """NotYet, with its name, if one of `merge` and `finish` is empty; NotAttempted if both are."""
-        functions = {"merge": self.merge, "finish": self.finish}  # `summary` is given
+        """Raise NotYet with the names of empty functions; NotAttempted if both own functions are empty."""
+        functions = {"summary": self.summary, "merge": self.merge, "finish": self.finish}
         empty = []
         for name, function in functions.items():
-            inputs = [np.zeros(1)] * (2 if name == "merge" else 1)
+            inputs = [np.zeros(1)] * (1 if name == "finish" else 2)
             try:
                 function.run_driver(keep_result, "any", inputs)
             except NotAttempted:
                 empty.append(name)
             except NotYet:
                 pass
-        if len(empty) == len(functions):
+        if {"merge", "finish"} <= set(empty):  # `summary` is given
             raise NotAttempted
         if empty:
-            raise NotYet(f"{empty[0]} is still empty. The three functions are judged together.")
+            verb = "is" if len(empty) == 1 else "are"
+            names = " and ".join(empty)
+            raise NotYet(f"{names} {verb} still empty. The three functions are judged together.")
 
     def try_plans(self, setting: str, blocks: list, plans: list) -> None:
         """Put these blocks together by each plan; each should give what all keys at once give."""
@@ -115,17 +129,20 @@ class _Merging:
             self.trials.add(context, right, fact, blocks, plan, context)
 
     def size_of_state(self, block: tuple[np.ndarray, np.ndarray]) -> int:
-        """Return the size of a state of this block, taken once or twice; both are finished and judged."""
+        """Return the size of a state of this block, or of the block merged with itself again and again."""
         scores, values = block
         setting = f"{len(scores)} keys"
         one = self._keep(self.summary, "one", list(block), setting)
-        two = self._keep(self.merge, "two", ["one", "one"], setting)
+        last = "one"
+        for k in range(NUM_MERGES):
+            many = self._keep(self.merge, f"merged {k}", [last, "one"], setting)
+            last = f"merged {k}"
         right = softmax(scores) @ values
-        for name in ("one", "two"):  # all keys twice change nothing
+        for name in ("one", last):  # equally many copies of every key change nothing
             context = self._context(name, setting)
             if not close(context, right):
                 raise NotYet(f"{distance(context, right, setting)}.")
-        return max(one, two)
+        return max(one, many)
 
     def _put_together(self, plan, setting):
         """The name under which the state of a plan is kept."""
@@ -184,6 +201,7 @@ def _merging_cases(rng):
     ]
 
     far_alone: list = []
+    three_far: list = []
     others = [[("one key of a block hidden", [part_hidden, high], BOTH)], far_alone]
     for size in (1e4, -1e4, 1e5, -1e5):
         far = _block(rng, 4, scale=2.0, around=size)
@@ -191,6 +209,8 @@ def _merging_cases(rng):
         far_alone.append((f"one block with scores near {size:,.0f}", [far], [0]))
         setting = f"scores near {size:,.0f} and {-size:,.0f}"
         others.append([(setting, [far, opposite], BOTH)])
+        near = [_block(rng, n, scale=2.0, around=size) for n in (4, 2, 3)]
+        three_far.append((f"three blocks with scores near {size:,.0f}", near, AROUND_ANOTHER))
 
     others = shuffled(rng, others)  # before blocks without keys, which tell less
 
@@ -206,7 +226,7 @@ def _merging_cases(rng):
 
     setting = "a block with no keys beside scores near -10,000,000,000"
     last = [(setting, [_block(rng, 3, around=-1e10), _block(rng, 0)], BOTH)]
-    return [*first, *others, *shuffled(rng, without_keys), last]
+    return [*first, *others, *shuffled(rng, without_keys), last, three_far]
 
 
 def _block(rng, n, scale=1.0, around=0.0):

@@ -1,6 +1,7 @@
 """Random keys and the weights a query gives them, for the judges of 01-05."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from statistics import NormalDist
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import NotYet
-from attn_course.answers.mistakes import distinct_texts
+from attn_course.answers.mistakes import distinct_texts, round_up
 from attn_utils.kernels import softmax
 
 ROUNDING = 64 * np.finfo(float).eps
@@ -108,9 +109,24 @@ def average_error(keys: np.ndarray, queries: Iterable[np.ndarray], a: int, b: in
     return error_of_average(np.mean(heads, axis=0), a, b)
 
 
-def lengthening_needed(keys: np.ndarray, queries: np.ndarray, a: int, b: int) -> float | None:
-    """How many times as long the queries (heads, d) must be; None if it is not a matter of length."""
-    return factor_needed(lambda factor: average_error(keys, factor * queries, a, b), LIMIT)
+def lengthening_needed(rows: Sequence[tuple[np.ndarray, np.ndarray, int, int]]) -> float | None:
+    """Return the factor, in two digits, that makes every query long enough; None if no factor does.
+
+    rows: (keys, queries (heads, d), a, b) for every case that was drawn.
+    """
+    factors = []
+    for row in rows:
+        factor = factor_needed(partial(_error_if_longer, row), LIMIT)
+        if factor is None:
+            return None
+        factors.append(factor)
+    advice = float(round_up(max(factors)))
+    return advice if all(_error_if_longer(row, advice) <= LIMIT for row in rows) else None
+
+
+def _error_if_longer(row, factor):
+    keys, queries, a, b = row
+    return average_error(keys, factor * queries, a, b)
 
 
 def factor_needed(error_at: Callable[[float], Any], limit: float) -> float | None:

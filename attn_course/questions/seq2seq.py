@@ -86,10 +86,6 @@ def pads(rng: Generator, pad_batch: Caller) -> str:
 
 
 def _judge_padded(result, sentences, pad):
-    if result["changed"]:
-        raise NotYet(
-            "the lists that were given have changed: in the next epoch they would contain padding."
-        )
     outputs = result["outputs"]
     if outputs is None or len(outputs) != 2:
         what = result.get("kinds", "one tensor")
@@ -112,6 +108,8 @@ def _judge_padded(result, sentences, pad):
         raise NotYet(f"the ids have shape {ids.shape}, expected {(B, S)}{hint}.")
     if ids.dtype.kind == "f":
         raise NotYet("the ids are floats; an embedding needs whole numbers, torch.long.")
+    if ids.dtype != np.int64:
+        raise NotYet(f"the ids are of type {ids.dtype}; the loss needs targets of type torch.long.")
 
     real = np.arange(S) < np.array([len(sentence) for sentence in sentences])[:, None]
     expected = np.full((B, S), pad)
@@ -478,6 +476,11 @@ def _searched(greedy_search, table, max_length):
     asked: list[tuple] = []
     while True:
         result = greedy_search.run_driver(run_search, B, max_length, logits)
+        if "shape" in result:
+            raise NotYet(
+                f"the last tokens were fed in with shape {tuple(result['shape'])}, expected {(B,)}: `step` "
+                "wants the token written last of each sentence."
+            )
         if len(result["fed"]) <= len(logits):
             return asked, result["tokens"]
 

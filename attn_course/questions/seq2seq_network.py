@@ -83,11 +83,24 @@ def _judge_encoder(encoder_class, lengths, batches):
 
     reached = set().union(*result["reached"])
     missing = sorted(set(result["names"]) - reached)
+    _judge_both_ways(result)
     for name, names in zip(("memory", "state"), result["reached"], strict=True):
         if not names:
             raise NotYet(f"no gradient flows back from the {name}: it leaves the graph on the way.")
     if missing:
         raise NotYet(f"no gradient reaches {listed(missing)}, so training would never change it.")
+
+
+def _judge_both_ways(result):
+    """NotYet if the state is made of one direction of a layer that reads in both."""
+    of_state = set(result["reached"][1])
+    for names in result["both ways"]:
+        left_out = sorted(set(names) - of_state)
+        if left_out and len(left_out) < len(names):
+            raise NotYet(
+                f"no gradient flows from the state to {listed(left_out)}: the state is made of one direction "
+                "alone; join the last states of both."
+            )
 
 
 def _run_encoder(encoder_class, batches):
@@ -307,6 +320,12 @@ _STEPS: dict[str, tuple[Change, bool, Any]] = {
     "other word": (lambda one: _with(one, tokens=_other_tokens(one["tokens"], [0])), False, None),
     "other hidden": (lambda one: _with(one, hidden=-one["hidden"]), False, None),
     "shifted": (dict, False, (0, 3.0)),
+    "empty": (dict, False, (0, None)),
+    "empty, other word": (
+        lambda one: _with(one, tokens=_other_tokens(one["tokens"], [0])),
+        False,
+        (0, None),
+    ),
     "alone": (_last_alone, False, None),
     "padded": (_more_padding, False, None),
 }
@@ -345,8 +364,8 @@ def _run_decoder(decoder_class, setting, table):
         raise NotYet(f"{result['returned']}.")
     if not result["registered"]:
         raise NotYet(
-            "the attention is no submodule: keep it as an attribute of the decoder, or its parameters will "
-            "not be trained."
+            "the attention that was given is no submodule: keep it as an attribute of the decoder, or its "
+            "parameters will not be trained."
         )
     return result | {"runs": dict(zip(table, result["runs"], strict=True))}
 
@@ -438,6 +457,11 @@ def _judge_moves(runs):
     for name, sentence in reasons.items():
         if not _moves(runs[name]["logits"][0], first["logits"][0]):
             raise NotYet(f"{sentence}.")
+    if not _moves(runs["empty, other word"]["logits"][0], runs["empty"]["logits"][0]):
+        raise NotYet(
+            "where the slot gives a context of zeros, as *none* does, the logits do not change with the "
+            "word: the hidden state itself belongs beside the context."
+        )
 
 
 def _judge_feeding(runs):

@@ -62,7 +62,8 @@ def _filled(rng, name, slot_class, width):
     missing = [layer for layer in layers if f"{layer}.weight" not in shapes]
     others = sorted(present - set(layers))
     if missing:
-        yours = listed(sorted(shapes)) if shapes else "no parameters"
+        plural = "s" if len(shapes) > 1 else ""
+        yours = f"the parameter{plural} {listed(sorted(shapes))}" if shapes else "no parameters"
         hint = "; that is *dot*" if not shapes else ""
         raise NotYet(
             f"{name} has no linear layer called {' or '.join(missing)}; yours has {yours}{hint}."
@@ -175,6 +176,15 @@ def _mistakes(name, parameters, inputs):
             ),
             "the layer score is left out: the entries of tanh are added up as they are": (
                 _added(*pairs).sum(-1)
+            ),
+            "a sigmoid stands where tanh belongs": _additive(
+                parameters, q, m, lambda a, b: (a + b).sigmoid()
+            ),
+            "tanh is taken of the scores; it belongs before the layer `score`": (
+                _additive(parameters, q, m, lambda a, b: a + b).tanh()
+            ),
+            "the key's part is subtracted from the query's; add them": (
+                _additive(parameters, q, m, lambda a, b: (a - b).tanh())
             ),
             "relu stands where tanh belongs": _additive(
                 parameters, q, m, lambda a, b: (a + b).relu()

@@ -72,6 +72,7 @@ def _cases(rng):
     others = [
         ("a random mask; its gradient too", [*_drawn(rng, WIDE), some]),
         (BLIND, [*_drawn(rng, WIDE), blind]),
+        ("4 heads, a random mask", [*_drawn(rng, SQUARE), some[1:, 3:] | np.eye(4, dtype=bool)]),
         ("one head, one query, one key", [*_drawn(rng, ONE_OF_EACH), everything]),
         ("a window of 3", [*_drawn(rng, (2, 6, 6, 3, 4)), window]),
         ("scores in the hundreds, the sink as high as the best key", at_best),

@@ -25,14 +25,9 @@ def few_keys_are_read(rng: Generator, sparse_attend: Caller, error_of_dropping: 
     )
 
 
-ALL_KEPT = (
-    4,
-    4,
-    4,
-    4,
-    2,
-)  # T, S, d, dv, K: every key is kept by some query, so that mistakes give numbers
-SPARSE = ((5, 9, 3, 4, 3), (1, 6, 2, 2, 1), (3, 8, 4, 2, 8))
+# T, S, d, dv, K; in the first one every key is kept by some query, so that mistakes give numbers.
+ALL_KEPT = (4, 4, 4, 4, 2)
+SPARSE = ((5, 9, 3, 4, 3), (1, 6, 2, 2, 1), (3, 8, 4, 2, 8), (5, 9, 3, 4, 3))
 LONG = (6, 50, 8, 5, 4)
 LARGE = 3000.0  # what queries are multiplied by in the long one
 
@@ -284,7 +279,8 @@ def _wrong_errors(q, k, v, kept, outputs):
 
 # 16.4
 
-BLOCKS = ((4, 4, 4, 3), (3, 5, 4, 16), (2, 3, 1, 1), (1, 6, 8, 64))  # T, N, d, keys in a block
+# T, N, d, keys in a block; the first root of d is not a whole number, so that no two mistakes agree.
+BLOCKS = ((4, 4, 5, 3), (3, 5, 4, 16), (2, 3, 1, 1), (1, 6, 8, 64), (4, 4, 5, 7))
 
 
 def bound_is_smallest(rng: Generator, block_bound: Caller) -> str:
@@ -356,9 +352,8 @@ def _wrong_bounds(q, low, high, size):
         "the middle of the box is used; its corners have higher scores": (
             (with_low + with_high) / 2 / root + log_size
         ),
-        "that is the least score of the box; the largest is asked for": worst / root + log_size,
-        "`low` and `high` have changed places: a positive entry of the query meets `low`, a negative one "
-        "`high`, which is the least score": worst / root + log_size,
+        "that is the least score of the box: a positive entry of the query meets `low`, a negative one "
+        "`high`, the other way round than asked": worst / root + log_size,
         "the sizes of the entries are used; signs matter": AnyOf(
             (np.abs(q) @ largest.T / root + log_size, np.abs(q) @ np.abs(high).T / root + log_size)
         ),

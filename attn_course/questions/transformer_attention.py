@@ -20,7 +20,7 @@ from attn_course.answers import (
     number,
     shuffled,
 )
-from attn_course.answers.mistakes import Trials
+from attn_course.answers.mistakes import Trials, distinct_texts
 from attn_course.questions.attention_layers import draw_parameters, finish, judge_layer, linear
 from attn_course.questions.attention_mistakes import SCORES, after, scaled_products, split_heads
 from attn_course.questions.attention_steps import (
@@ -74,7 +74,9 @@ def _why_not_shape(found, shape):
     if swapped == shape:
         return f"there are {H} heads of width {d}, not {d} heads of width {H}"
     if sorted(found) == sorted(shape):
-        return "the sizes are right, their order is not: matmul works on the last two axes"
+        return "the sizes are right, their order is not: batch, head, query, then key or feature"
+    if both == ((B, H, T, d), (B, T, D)):
+        return "the heads are still apart; here they stand side by side again"
     if both == ((B, H, T, D), (B, H, T, d)):
         return "each head has its share of the width, not all of it"
 
@@ -180,7 +182,8 @@ def counts_are_exact(rng: Generator, num_parameters: Caller, num_flops: Caller) 
         for T, D, H in settings:
             count = number(num_flops(T, D, H), f"num_flops({T}, {D}, {H})")
             right = sum(_flops(T, D, H).values())
-            part = f"which is {count / right:.4g} of what the products cost"
+            share, _ = distinct_texts(count / right, 1, 4) if count != right else ("all", "")
+            part = f"which is {share} of what the products cost"
             fact = f"{count:,.0f} operations at T = {T}, D = {D}, {H} heads, {part}"
             trials.judge(count, right, fact, T, D, H)
         return (

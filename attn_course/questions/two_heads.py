@@ -33,21 +33,24 @@ def heads_average(rng: Generator, two_head_queries: Caller) -> str:
 
 
 def _judge_on_means(rng, queries_of, scaled=False):
-    """The largest L1 error of an answer that is right on all means, scores divided by sqrt(d) or not."""
+    """Return the largest L1 error of an answer that is right on all means.
+
+    scaled: True if the scores are divided by sqrt(d).
+    """
     answers = answers_to(rng, queries_of, keys_and_pairs(rng))
     judged = [(*setting, _pair(answer, setting[0])) for setting, answer in answers]
     lengths = [math.hypot(*pair.flat) for *_, pair in judged]
     constant = scaled and np.ptp(lengths) <= 1e-6 * max(lengths)
 
-    trials = Trials(_mean_mistakes)
-    worst = 0.0
-    for means, a, b, pair in judged:
-        if scaled:
-            pair = pair / np.sqrt(means.shape[1])
-        error = float(average_error(means, pair, a, b))
-        trials.judge(error <= LIMIT, True, _mean_fact, means, a, b, pair, constant)
-        worst = max(worst, error)
-    return worst
+    if scaled:
+        judged = [(means, a, b, pair / np.sqrt(means.shape[1])) for means, a, b, pair in judged]
+    errors = [float(average_error(means, pair, a, b)) for means, a, b, pair in judged]
+    if any(not error <= LIMIT for error in errors):
+        factor = lengthening_needed([(means, pair, a, b) for means, a, b, pair in judged])
+        trials = Trials(_mean_mistakes)
+        for row, error in zip(judged, errors, strict=True):
+            trials.judge(error <= LIMIT, True, _mean_fact, *row, factor, constant)
+    return max(errors)
 
 
 def _pair(answer, means):
@@ -69,17 +72,19 @@ def _heads(keys, pair):
 
 
 @seen
-def _mean_mistakes(means, a, b, pair, constant):
-    """constant: whether the queries are as long in every space, though scores are divided by sqrt(d)."""
-    factor = lengthening_needed(means, pair, a, b)
+def _mean_mistakes(means, a, b, pair, factor, constant):
+    """factor: by which all queries must be multiplied, None if that is no help.
+
+    constant: True if the queries are as long in every space, though scores are divided by sqrt(d).
+    """
     on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
     ties = np.abs(on - 0.5).max(1) < 0.05
     strays = on.sum(1) < 0.95
     away = (on.max(1) < 0.45) & (on.min(1) < 0.02)
     return {
         "right directions, but the scores are divided by sqrt(d), and your queries do not grow "
-        "with d": factor and constant,
-        "right directions, but too short": factor,
+        "with d": factor is not None and constant,
+        "right directions, but too short": factor is not None,
         "both heads give a and b almost no weight": away.all(),
         "one head gives almost no weight to the value that is missing": away.any(),
         "both heads have the same target, so the other value never enters": on.mean(0).max() > 0.95,
@@ -97,11 +102,10 @@ def _mean_mistakes(means, a, b, pair, constant):
     }
 
 
-def _mean_fact(means, a, b, pair, constant):
-    """What both heads do, or what to multiply them by. means: (n, d); pair: (2, d)."""
+def _mean_fact(means, a, b, pair, factor, constant):
+    """Return a clause on what both heads do, or what to multiply them by. means: (n, d); pair: (2, d)."""
     n, d = means.shape
     first, second = _heads(means, pair)
-    factor = lengthening_needed(means, pair, a, b)
     if factor:
         left = 100 - 50 * (first[a] + first[b] + second[a] + second[b])
         target = f"n = {n}, d = {d}, a = {a}, b = {b}"
@@ -112,7 +116,7 @@ def _mean_fact(means, a, b, pair, constant):
                 f"a and b get {(first[a] + second[a]) / 2:.3f} and {(first[b] + second[b]) / 2:.3f} of the "
                 f"weight at {target}, where one half each is asked for"
             )
-        return f"{told}; multiply both queries by at least {round_up(factor)}"
+        return f"{told}; multiply both queries by at least {factor:g}"
 
     return (
         f"head 1 gives v_a {first[a]:.2f}, v_b {first[b]:.2f} "

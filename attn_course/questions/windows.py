@@ -25,7 +25,7 @@ from attn_course.questions.caching import refuse_types, settle_apart
 from attn_utils.kernels import attend
 
 FIRST = (9, 3, 2)  # T, window, sinks
-SIZES = ((7, 1, 0), (6, 10, 1), (8, 4, 0), (5, 2, 5), (1, 1, 1), (12, 5, 1))
+SIZES = ((7, 1, 0), (6, 10, 1), (9, 4, 0), (5, 2, 5), (1, 1, 1), (12, 5, 1))
 BATCH = 2
 WIDTH = 4
 VALUE = 3

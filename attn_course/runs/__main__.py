@@ -1,4 +1,4 @@
-"""Records one of the course's results: `python -m attn_course.runs NAME` writes attn_course/runs/NAME.json.
+"""Record one of the course's results: `python -m attn_course.runs NAME` writes attn_course/runs/NAME.json.
 
 A recording that was stopped goes on where it was if the same --folder is given.
 """
@@ -88,12 +88,12 @@ PATH = click.Path(path_type=Path)
     "--threads", type=WholeNumber(1, 1024), default=1, show_default=True, help="Of torch, on a CPU."
 )
 @click.pass_obj
-def record(words: list[str], **given: Any) -> None:
+def record(words: list[str], **settings: Any) -> None:
     """Record one of the course's results in a file.
 
     A recording that was stopped goes on where it was if the same --folder is given.
     """
-    options = SimpleNamespace(**given)
+    options = SimpleNamespace(**settings)
     torch.set_num_threads(options.threads)
     start = time.process_time()
     with tempfile.TemporaryDirectory(prefix="attn-") as temporary:
@@ -101,10 +101,10 @@ def record(words: list[str], **given: Any) -> None:
         options.folder.mkdir(parents=True, exist_ok=True)
         try:
             with warnings.catch_warnings(action="error", category=UserWarning):
-                found = RECORDINGS[options.name](options)
+                result = RECORDINGS[options.name](options)
         except UserWarning as stopped:  # half a run is not recorded
-            said = f"{stopped} With --folder the same command carries on."
-            raise KeyboardInterrupt(said) from None
+            message = f"{stopped} With --folder the same command carries on."
+            raise KeyboardInterrupt(message) from None
     device = best_device(options.device).type
     command = ["python", "-m", "attn_course.runs", *words]
     typed = without_paths(command, folder="DIR", data="DIR", out="DIR")
@@ -113,7 +113,7 @@ def record(words: list[str], **given: Any) -> None:
         "date": date.today().isoformat(),
         "machine": f"{device}, {options.threads} threads, torch {torch.__version__}",
         "cpu_seconds": round(time.process_time() - start, 1),
-        **found,
+        **result,
     }
     recorded_runs.write_json(options.out or recorded_runs.FOLDER / f"{options.name}.json", recorded)
 

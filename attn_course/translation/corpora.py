@@ -90,12 +90,22 @@ def multi30k(data: str | None = None) -> Corpus:
     downloaded to.
     """
     folder = data or os.environ.get("ATTN_DATA")
-    paths = _checked(Path(folder)) if folder else {name: _fetched(name) for name in CHECKSUMS}
+    paths = _checked(_folder(folder)) if folder else {name: _fetched(name) for name in CHECKSUMS}
     splits = {}
     for split, stem in SPLITS.items():
         texts = [read_lines(paths[f"{stem}.{language}.gz"]) for language in LANGUAGES]
         splits[split] = list(zip(*texts, strict=True))
     return Corpus(**splits, links=[])
+
+
+def _folder(path):
+    """The path of a folder that exists."""
+    folder = Path(path)
+    if not folder.is_dir():
+        raise UserError(
+            f"{folder} is no folder." if folder.exists() else f"{folder} does not exist."
+        )
+    return folder
 
 
 def _checked(folder):
@@ -125,7 +135,7 @@ def own_text(folder: str | Path) -> Corpus:
     is missing, at most one pair in 20 is taken out of train for it. Pairs with an empty or very long
     side are left out.
     """
-    folder = Path(folder)
+    folder = _folder(folder)
     train = _usable(_split_of(folder, "train"))
     others = {}
     for split in ("val", "test"):
@@ -136,7 +146,8 @@ def own_text(folder: str | Path) -> Corpus:
     if len(train) < FEWEST:
         raise UserError(
             f"{folder} has {len(train)} pairs of sentences to train on, and at least {FEWEST} are needed "
-            f"(pairs with an empty side, or with one of more than {LONGEST} characters, do not count)."
+            f"(pairs with an empty side, or with one of more than {LONGEST} characters, do not count, nor do "
+            "those that are held out for validation and test)."
         )
     return Corpus(train, others["val"], others["test"], links=[])
 
@@ -180,7 +191,7 @@ def test_set(year: str, data: str | None = None) -> tuple[list[str], list[str]]:
     folder = data or os.environ.get("ATTN_DATA")
     stem = TEST_SETS[year]
     if folder:
-        paths = [_path_of(Path(folder), stem, language) for language in LANGUAGES]
+        paths = [_path_of(_folder(folder), stem, language) for language in LANGUAGES]
     elif stem == SPLITS["test"]:
         paths = [_fetched(f"{stem}.{language}.gz") for language in LANGUAGES]
     else:
@@ -227,7 +238,9 @@ def read_lines(path: str | Path) -> list[str]:
         lines = _lines(content.decode("utf-8-sig"))
     except FileNotFoundError as error:
         raise UserError(f"{path} does not exist.") from error
-    except (OSError, EOFError, zlib.error) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{path} is damaged, or is not packed by gzip.") from error
+    except OSError as error:
         raise UserError(f"{path} cannot be read ({type(error).__name__}).") from error
     except UnicodeDecodeError as error:
         raise UserError(

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
 
 from attn_course.atomic_file import replaced
+from attn_course.errors import UserError
 from attn_course.recorded_runs import read_json, write_json
 from attn_course.translation import scoring
 from attn_course.translation.corpora import embedded, multi30k
@@ -223,10 +224,11 @@ def translate(
     def step(last: Tensor, state: State | None) -> tuple[Tensor, State]:
         """The search runs on the CPU, the model where it is."""
         state = first if state is None else state
-        logits, state, _ = model.decoder.step(last.to(device), state, memory, mask)
+        last = torch.as_tensor(last).flatten().to(device)
+        logits, state, _ = model.decoder.step(last, state, memory, mask)
         return logits.float().cpu(), state
 
-    tokens = search(step, len(sentences), LONGEST)
+    tokens = torch.as_tensor(search(step, len(sentences), LONGEST))
     return [vocabulary.decode(row) for row in tokens.tolist()]
 
 
@@ -257,13 +259,11 @@ def fit(
         return (collate(group, pad_batch) for group in groups)
 
     path = Path(folder) / f"{name}.pt" if folder else None
+    if path:
+        path.parent.mkdir(parents=True, exist_ok=True)
     losses: list[float] = []
     if path and path.exists():
-        kept = torch.load(path, weights_only=True)
-        model.load_state_dict(kept["model"])
-        optimiser.load_state_dict(kept["optimiser"])
-        torch.set_rng_state(kept["random"])
-        losses = kept["losses"]
+        losses = _restored(path, model, optimiser)
     stream = islice(batches(), len(losses), None)
     if len(losses) < steps:
         per_step = _seconds_of_step(model, loss_of, list(islice(batches(), 3)))
@@ -271,11 +271,28 @@ def fit(
         print(f"{name}: {left} steps, about {1.1 * left * per_step:.0f} s on this machine")
     while len(losses) < steps:
         count = min(-(-steps // pieces), steps - len(losses))
-        losses = losses + train(model, islice(stream, count), loss_of, optimiser, clip)
+        new_losses = train(model, islice(stream, count), loss_of, optimiser, clip)
+        losses = [*losses, *map(float, new_losses)]
         if path:
             kept = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
             with replaced(path) as new:
                 torch.save(kept | {"losses": losses, "random": torch.get_rng_state()}, new)
+    return losses
+
+
+def _restored(path, model, optimiser):
+    """Load model, optimiser and random state from a file of `fit`; return the losses so far."""
+    try:
+        kept = torch.load(path, map_location="cpu", weights_only=True)
+        model.load_state_dict(kept["model"])
+        optimiser.load_state_dict(kept["optimiser"])
+        torch.set_rng_state(kept["random"])
+        losses: list[float] = kept["losses"]
+    except Exception as error:  # each part of a broken file fails in its own way
+        kind = type(error).__name__
+        raise UserError(
+            f"{path} is damaged or belongs to another model ({kind}): delete it, or name another folder."
+        ) from error
     return losses
 
 

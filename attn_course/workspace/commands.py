@@ -1,14 +1,17 @@
-"""The options of `attn init`, `lab`, `status`, `check`, `update` and `reset`."""
+"""The commands of a student: `attn init`, `lab`, `status`, `check`, `update` and `reset`."""
 
 import contextlib
 import importlib.util
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import click
 
-from attn_course import course_files
+from attn_course import course_files, register
 from attn_course.command_line import (
     ATTENTION,
     DONE,
@@ -31,19 +34,21 @@ PATH = click.Path(path_type=Path)
 def init(folder: Path | None, notebooks: tuple[str, ...]) -> int:
     """Make a folder of your own with the notebooks of the course.
 
-    Nothing is overwritten: a notebook that is there stays as it is. Without FOLDER it is called work in a
-    copy of the course, and attention-course elsewhere.
+    Nothing is overwritten: a notebook that is there stays as it is. Without FOLDER it is the folder of the
+    course that you are in, if there is one; else it is called work in a copy of the course, and
+    attention-course elsewhere.
     """
     from attn_course.workspace.update import init_folder
 
     if folder is None:
-        folder = Path(folders.WORK if course_files.clone() == Path.cwd() else folders.DEFAULT)
-    done = init_folder(folder, notebooks)
-    if done.written:
-        plural = "s" * (len(done.written) != 1)
-        log.info(f"{len(done.written)} notebook{plural} written to {folder}.")
-    if done.left:
-        log.info(f"There already, and left as they are: {', '.join(done.left)}.")
+        name = folders.WORK if course_files.clone() == Path.cwd() else folders.DEFAULT
+        folder = student_folder() or Path(name)
+    result = init_folder(folder, notebooks)
+    if result.written:
+        plural = "s" * (len(result.written) != 1)
+        log.info(f"{len(result.written)} notebook{plural} written to {folder}.")
+    if result.left:
+        log.info(f"There already, and left as they are: {', '.join(result.left)}.")
     change = "" if Path.cwd() == folder.absolute() else f"cd {folder}, then "
     log.info(f"To begin: {change}attn lab")
     return DONE
@@ -58,8 +63,6 @@ def lab(where: str | None, no_browser: bool) -> int:
     WHERE is 01, 3.2, the path of a notebook, or your folder; without a notebook, the one with the first
     question that is not yet correct is opened. The address that is printed leads there, too.
     """
-    from attn_course.workspace.jupyterlab import jupyter_command, start
-
     if importlib.util.find_spec("jupyterlab") is None:
         raise UserError(missing_package("JupyterLab", "lab"))
     path = Path(where) if where else None
@@ -75,28 +78,66 @@ def lab(where: str | None, no_browser: bool) -> int:
     return start(jupyter_command(folder.absolute(), notebook, no_browser=no_browser), folder)
 
 
+def jupyter_command(folder: Path, notebook: str, *, no_browser: bool = False) -> list[str]:
+    """Return the command that starts JupyterLab in a folder and opens a notebook there."""
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        f"--ServerApp.root_dir={folder}",
+        f"--LabApp.default_url=/lab/tree/{quote(notebook)}",
+    ]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        command.append("--allow-root")
+    if no_browser or not has_screen():
+        command.append("--no-browser")  # JupyterLab prints the address instead
+    return command
+
+
+def has_screen() -> bool:
+    """Return True if a browser could open a window here."""
+    if not sys.platform.startswith("linux"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def start(command: list[str], folder: Path) -> int:
+    """Run JupyterLab until it ends. Ctrl-C goes to JupyterLab, which asks whether to stop."""
+    if os.name == "posix":
+        os.chdir(folder)
+        os.execv(command[0], command)
+    with subprocess.Popen(command, cwd=folder) as process:
+        while True:
+            try:
+                return process.wait()
+            except KeyboardInterrupt:
+                continue
+
+
 def _new_work_folder() -> Path:
-    """In a clone, make the student's folder; elsewhere, say how it is made."""
+    """Make the student's folder in a clone; elsewhere, raise UserError with the command that makes one."""
     from attn_course.workspace.update import init_folder
 
     clone = course_files.clone()
     if clone is None or not Path.cwd().is_relative_to(clone):
         return folders.required_folder()
     folder = clone / folders.WORK
-    done = init_folder(folder)
-    log.info(f"Your folder is {folder}: {len(done.written)} notebooks, which no update overwrites.")
+    result = init_folder(folder)
+    log.info(
+        f"Your folder is {folder}: {len(result.written)} notebooks, which no update overwrites."
+    )
     return folder
 
 
 def _notebook_to_open(folder: Path, where: str | None) -> str:
-    """The file in the student's folder that WHERE names, or the one to go on with."""
+    """Return the file in the student's folder that WHERE names, or the one to go on with."""
     _say_if_newer(folder)
     if where is None:
         question = progress_in(folder).next
-        if question:
-            log.info(f"Next: {question[0]} {question[1]}.")
-            where = question[0]
-    target = folders.locate(where or "00", folder)
+        where = question[0] if question else "00"
+    target = folders.locate(where, folder)
+    if target.question:
+        log.info(f"Next: {target.question} {register.find(target.question).title}.")
     if target.file is None:
         raise UserError(
             f"{target.notebook}.ipynb is not in {folder}; attn init {folder} --notebooks "
@@ -110,7 +151,7 @@ def _say_if_newer(folder: Path) -> None:
 
     if is_newer_installed(folder):
         log.info(
-            "A newer edition of the notebooks is installed: attn update takes it over, with your answers."
+            "A newer edition of the notebooks is installed: attn update brings it here with your answers."
         )
 
 
@@ -127,7 +168,7 @@ def status() -> int:
 @click.argument("where", required=False)
 @click.option("--strict", is_flag=True, help="Exit 1 if a part is not correct, for CI.")
 def check(where: str | None, strict: bool) -> int:
-    """Judge your answers anew: all of them, or one notebook.
+    """Judge your answers anew, all or some of them.
 
     WHERE is 01, 3.2, the path of a notebook, or a folder. The answers are your own, so they run without a
     sandbox; for answers of others there is attn grade.
@@ -140,10 +181,10 @@ def check(where: str | None, strict: bool) -> int:
         if target.file is None:
             raise UserError(f"{target.notebook}.ipynb is not in {folders.required_folder()}.")
         with _waiting(f"judging {target.file.name} ..."):
-            checked = self_check.check_notebook(target.notebook, target.file)
+            checked = self_check.check_notebook(target.notebook, target.file, target.question)
         if checked.problem:
             raise UserError(f"{target.file}: {checked.problem}")
-        self_check.report_one(checked, click.echo)
+        click.echo(self_check.report_in_full(checked))
         return self_check.exit_status([checked], strict)
     folder = Path(where) if where else _folder_to_check()
     all_checked = []
@@ -162,7 +203,7 @@ def check(where: str | None, strict: bool) -> int:
 
 
 def _folder_to_check() -> Path:
-    """The student's folder, or this one if notebooks of the course lie in it."""
+    """Return the student's folder, or this one if notebooks of the course lie in it."""
     folder = folders.find_folder()
     if folder is None:
         for candidate in (Path.cwd(), Path("notebooks")):
@@ -173,7 +214,7 @@ def _folder_to_check() -> Path:
 
 @contextlib.contextmanager
 def _waiting(text: str) -> Iterator[None]:
-    """Show a line as long as something is being done, where somebody looks at a terminal."""
+    """Show a line on a terminal until the work of the block is done."""
     is_terminal = sys.stderr.isatty()
     if is_terminal:
         print(f"\r{text}", end="", file=sys.stderr, flush=True)
@@ -187,7 +228,11 @@ def _waiting(text: str) -> Iterator[None]:
 @click.command(cls=Command, context_settings=SETTINGS)
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
 def update(dry_run: bool) -> int:
-    """Bring the installed edition into your folder, with your answers, notes and own cells in it."""
+    """Bring the newest notebooks here with your answers.
+
+    The notebooks of the installed edition take the place of those in your folder, with your answers, notes
+    and own cells in them. The notebooks as they were go to the backups first.
+    """
     from attn_course.workspace.update import apply_updates, planned_updates
 
     folder = folders.required_folder()
@@ -212,9 +257,10 @@ def update(dry_run: bool) -> int:
 @click.command(cls=Command, context_settings=SETTINGS)
 @click.argument("question")
 def reset(question: str) -> int:
-    """Begin a question again: its answer cells become as they were released.
+    """Begin a question again.
 
-    QUESTION is its number, such as 1.4. The answer so far goes to the backups.
+    Its answer cells become as they were released. QUESTION is its number, such as 1.4. The answer so far goes
+    to the backups.
     """
     from attn_course.workspace.update import reset_question
 

@@ -25,7 +25,7 @@ BACKUPS = "backups"
 
 @dataclass(frozen=True)
 class Target:
-    """What a command is about: a notebook, or a question in it. file: the student's, if there is one."""
+    """The notebook, or the question in it, that a command is about. file: the student's, if there is one."""
 
     notebook: str
     file: Path | None
@@ -33,12 +33,12 @@ class Target:
 
 
 def version() -> str:
-    """The version of the installed course."""
+    """Return the version of the installed course."""
     return metadata.version("attention-course")
 
 
 def as_text(notebook: dict[str, Any]) -> str:
-    """A notebook as Jupyter writes it."""
+    """Return a notebook as Jupyter writes it."""
     return json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
@@ -47,7 +47,7 @@ def read_notebook(path: Path) -> dict[str, Any]:
     try:
         notebook = json.loads(path.read_bytes().decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise NotANotebook("it is damaged: its JSON breaks off or is no JSON.") from None
+        raise NotANotebook("it is damaged (its JSON breaks off or is no JSON).") from None
     cells_of(notebook)
     return notebook
 
@@ -58,16 +58,21 @@ def find_folder() -> Path | None:
     folder = student_folder(here)
     if folder:
         return folder
-    below = []
-    with contextlib.suppress(OSError):
-        below = [path.parent.parent for path in here.glob(f"*/{HIDDEN_FOLDER}/{EDITION}")]
+    below = _folders_below()
     clone = course_files.clone()
     if not below and clone and here.is_relative_to(clone) and is_student_folder(clone / WORK):
         return clone / WORK
     return below[0] if len(below) == 1 else None
 
 
+def _folders_below() -> list[Path]:
+    with contextlib.suppress(OSError):
+        return sorted(path.parents[1] for path in Path.cwd().glob(f"*/{HIDDEN_FOLDER}/{EDITION}"))
+    return []
+
+
 def is_student_folder(folder: Path) -> bool:
+    """Return True if `attn init` has made this folder."""
     return (folder / HIDDEN_FOLDER / EDITION).is_file()
 
 
@@ -75,6 +80,9 @@ def required_folder() -> Path:
     """Return the student's folder; UserError with where to look if there is none here."""
     folder = find_folder()
     if folder is None:
+        below = ", ".join(path.name for path in _folders_below())
+        if below:
+            raise UserError(f"there are several folders of the course here: {below}; cd into one.")
         raise UserError(
             f"no folder of the course is here, above, or right below. {where_the_course_is()}"
         )
@@ -82,7 +90,7 @@ def required_folder() -> Path:
 
 
 def where_the_course_is() -> str:
-    """Where the student's folder is, or how to make one."""
+    """Say where the student's folder is, or how to make one."""
     clone = course_files.clone()
     if clone and is_student_folder(clone / WORK):
         return f"The course's folder is {clone / WORK}."
@@ -115,7 +123,7 @@ def released_then(folder: Path) -> dict[str, Path]:
 
 
 def edition_as_data(names: list[str], *, is_whole: bool) -> dict[str, Any]:
-    """What a student's folder keeps about the edition. is_whole: new notebooks are to be added."""
+    """Return what a student's folder keeps about the edition. is_whole: updates add new notebooks."""
     return {
         "version": version(),
         "is_whole": is_whole,
@@ -128,6 +136,7 @@ def edition_as_data(names: list[str], *, is_whole: bool) -> dict[str, Any]:
 
 
 def write_edition(folder: Path, names: list[str], *, is_whole: bool) -> None:
+    """Write what the folder keeps about the edition, unless that is there already."""
     text = json.dumps(edition_as_data(names, is_whole=is_whole), indent=1, ensure_ascii=False)
     path = folder / HIDDEN_FOLDER / EDITION
     if not path.is_file() or path.read_text("utf-8") != f"{text}\n":

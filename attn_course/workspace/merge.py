@@ -286,9 +286,9 @@ class _Merger:
     def _add_missing(self, outputs):
         """Append every text of the student's that the rules above should have kept and have not."""
         merged = "\n".join(cell.source for cell in cells_of(self.result.notebook))
-        released = {line for cell in [*self.base, *self.new] for line in cell.source.splitlines()}
+        released = {line for cell in [*self.base, *self.new] for line in cell.source.split("\n")}
         for cell in self.mine:
-            lines = set(cell.source.splitlines()) - released
+            lines = set(cell.source.split("\n")) - released
             if cell.source.strip() not in merged and not all(line in merged for line in lines):
                 outputs.append(
                     self._own(cell, KEPT_CODE if cell.kind == "code" else KEPT_PROSE, "kept")
@@ -377,7 +377,7 @@ class _Merger:
 
     def _both(self, base, new, mine):
         """One cell with the changes of both if they are code and do not touch, else two cells."""
-        if new.kind == mine.kind == "code":
+        if new.kind == mine.kind == "code" and not mine.attachments:
             lines = merged_lines(base.source, new.source, mine.source)
             if lines is not None:
                 data = {**new.data, "source": lines}
@@ -479,10 +479,10 @@ def _woven(
 
 def merged_lines(base: str, new: str, mine: str) -> str | None:
     """Return a text with the changes of both sides; None if they touch the same lines."""
-    base_lines = base.splitlines()
+    base_lines = base.split("\n")
     changes: list[tuple[int, int, list[str]]] = []
     for text in (new, mine):
-        lines = text.splitlines()
+        lines = text.split("\n")
         matcher = difflib.SequenceMatcher(None, base_lines, lines, autojunk=False)
         for tag, start, end, left, right in matcher.get_opcodes():
             change = (start, end, lines[left:right])

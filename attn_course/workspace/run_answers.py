@@ -1,6 +1,6 @@
 """Runs the answers of one notebook and judges them, in a process of its own: a line of JSON for each part.
 
-    python -m attn_course.workspace.run_answers NOTEBOOK FILE
+    python -m attn_course.workspace.run_answers NOTEBOOK FILE QUESTION   # an empty QUESTION is all of them
 
 It is the student's own code, so there is no sandbox. Cells that no answer needs, such as figures and
 training, are not run.
@@ -32,10 +32,10 @@ from attn_course.workspace.folder import read_notebook
 from attn_course.workspace.merge import MatchedCell, cells_of
 
 
-def verdicts_of(notebook: str, path: Path) -> list[Verdict]:
-    """Return a verdict for every part of every question of a notebook, in order."""
+def verdicts_of(notebook: str, path: Path, question_id: str = "") -> list[Verdict]:
+    """Return a verdict for every part of a notebook's questions, in order, or of one question."""
     cells = cells_of(read_notebook(path))
-    questions = register.questions_of(notebook)
+    questions = tuple(q for q in register.questions_of(notebook) if question_id in ("", q.id))
     space, errors = run_cells(cells, questions)
     return [
         _verdict(cells, question, part, space, errors)
@@ -52,8 +52,8 @@ def run_cells(
         c.number: c.source for c in cells if c.kind == "code" and c.role not in ("check", "written")
     }
     names = {number: names_of(source) for number, source in code.items()}
-    wanted = {name for question in questions for part in question.parts for name in part.answers}
-    answering = {number for number, cell in names.items() if cell.given & wanted}
+    answers = {name for question in questions for part in question.parts for name in part.answers}
+    answering = {number for number, cell in names.items() if cell.given & answers}
     needed = with_what_they_use(answering, names)
     space: dict[str, Any] = {"__name__": "__main__"}
     errors: dict[str, str] = {}
@@ -110,7 +110,7 @@ def _verdict(
 
 
 def _is_written(cells, question):
-    """Return True if the cell of a written answer says something."""
+    """Return True if the cell of a written answer holds text of the student's."""
     empty = EMPTY.format(question.id)
     text = ""
     for cell in cells:
@@ -121,11 +121,11 @@ def _is_written(cells, question):
 
 def main() -> None:
     """Print the verdicts; what the answers print themselves goes nowhere."""
-    notebook, path = sys.argv[1:]
+    notebook, path, question_id = sys.argv[1:]
     os.environ.setdefault("MPLBACKEND", "agg")
     builtins.display = lambda *things, **options: None  # type: ignore[attr-defined]
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        verdicts = verdicts_of(notebook, Path(path))
+        verdicts = verdicts_of(notebook, Path(path), question_id)
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     for verdict in verdicts:
         print(json.dumps(vars(verdict)))

@@ -4,8 +4,8 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -22,26 +22,27 @@ LISTED = {State.NOT_ATTEMPTED: "○ not attempted", State.WAITING: "✎ read by 
 
 @dataclass(frozen=True)
 class Checked:
-    """The verdicts of one notebook; problem: why there are none."""
+    """The verdicts of one notebook, or of one question in it. problem: why there are none."""
 
     notebook: str
     path: Path
     verdicts: tuple[Verdict, ...] = ()
     problem: str = ""
+    question: str = ""
 
     @property
     def is_begun(self) -> bool:
         return any(verdict.status != State.NOT_ATTEMPTED for verdict in self.verdicts)
 
 
-def check_notebook(notebook: str, path: Path) -> Checked:
-    """Judge one notebook in a child process."""
+def check_notebook(notebook: str, path: Path, question: str = "") -> Checked:
+    """Judge one notebook, or one question in it, in a child process."""
     try:
         read_notebook(path)
     except NotANotebook as problem:
         return Checked(notebook, path, problem=str(problem))
     if _is_untouched(notebook, path):
-        return Checked(notebook, path, _empty_verdicts(notebook))
+        return Checked(notebook, path, _empty_verdicts(notebook, question), question=question)
     if register.needs_torch(notebook) and find_spec("torch") is None:
         return Checked(notebook, path, problem=missing_package("torch", "torch"))
     command = [
@@ -50,6 +51,7 @@ def check_notebook(notebook: str, path: Path) -> Checked:
         "attn_course.workspace.run_answers",
         notebook,
         str(path.absolute()),
+        question,
     ]
     try:
         child = subprocess.run(
@@ -70,11 +72,11 @@ def check_notebook(notebook: str, path: Path) -> Checked:
         fields = json.loads(line)
         verdicts.append(Verdict(**{**fields, "status": State(fields["status"])}))
     _note(path, verdicts)
-    return Checked(notebook, path, tuple(verdicts))
+    return Checked(notebook, path, tuple(verdicts), question=question)
 
 
 def _is_untouched(notebook, path):
-    """Return True if the notebook says what it said when it was released."""
+    """Return True if all cells are as the installed course has them."""
     released = course_files.released_notebooks().get(notebook)
     if released is None:
         return False
@@ -82,11 +84,12 @@ def _is_untouched(notebook, path):
     return [cell.source for cell in ours] == [cell.source for cell in mine]
 
 
-def _empty_verdicts(notebook):
+def _empty_verdicts(notebook, question_id):
     message = "the answer is still empty."
     return tuple(
         Verdict(question.id, State.NOT_ATTEMPTED, message, 0.0, part.points, part.kind)
         for question in register.questions_of(notebook)
+        if question_id in ("", question.id)
         for part in question.parts
     )
 
@@ -108,21 +111,22 @@ def _note(path, verdicts):
             )
 
 
-def report_one(checked: Checked, show: Callable[[str], None]) -> None:
-    """Show every verdict of a notebook, and its total."""
+def report_in_full(checked: Checked) -> str:
+    """Return every verdict as text, and the total of the notebook or of the one question."""
+    lines = []
     for verdict in checked.verdicts:
-        if verdict.status == State.WAITING:
-            show(f"✎ {verdict.question} {verdict.kind}: {verdict.message}")
-        else:
-            show(str(verdict))
-    show(f"{checked.notebook}: {points_so_far([checked])}")
+        headline, *message = str(replace(verdict, question=_label(verdict))).splitlines()
+        lines += [headline] if verdict.status == State.NOT_ATTEMPTED else [headline, *message]
+    return "\n".join(
+        [*lines, f"{checked.question or checked.notebook}: {points_so_far([checked])}"]
+    )
 
 
 def report_row(checked: Checked) -> str:
-    """A notebook in a few lines: its points, then each part that has not all of them."""
+    """Return a notebook in a few lines: its points, then each part that has not all of them."""
     if checked.problem:
         return f"{checked.notebook:26} {checked.problem}"
-    lines = [f"{checked.notebook:26} {_points([checked])} points"]
+    lines = [f"{checked.notebook:26} {_points([checked])}"]
     if not checked.is_begun:
         return f"{lines[0]}, not begun"
     labels: defaultdict[State, list[str]] = defaultdict(list)
@@ -138,20 +142,20 @@ def report_row(checked: Checked) -> str:
 
 
 def _label(verdict: Verdict) -> str:
-    """1.4, or "3.5 derive" where a question has several parts."""
+    """Return "1.4", or "3.5 derive" if the question has several parts."""
     parts = register.find(verdict.question).parts
     return verdict.question if len(parts) == 1 else f"{verdict.question} {verdict.kind}"
 
 
 def points_so_far(all_checked: Sequence[Checked]) -> str:
-    """All points so far, in one sentence."""
+    """Return all points so far as one sentence."""
     bonus = [checked for checked in all_checked if register.is_bonus(checked.notebook)]
     course = [checked for checked in all_checked if not register.is_bonus(checked.notebook)]
     totals = []
     if course:
-        totals.append(f"{_points(course)} points so far")
+        totals.append(f"{_points(course)} so far")
     if bonus:
-        totals.append(f"{_points(bonus)} bonus points{'' if course else ' so far'}")
+        totals.append(f"{_points(bonus, 'bonus points')}{'' if course else ' so far'}")
     text = ", and ".join(totals)
     waiting = sum(v.out_of for c in all_checked for v in c.verdicts if v.status == State.WAITING)
     if waiting:
@@ -159,17 +163,20 @@ def points_so_far(all_checked: Sequence[Checked]) -> str:
     return f"{text}."
 
 
-def _points(all_checked: Iterable[Checked]) -> str:
-    """Such as "2.5 of 7", of all parts, those of a notebook that could not be judged among them."""
+def _points(all_checked: Iterable[Checked], noun: str = "points") -> str:
+    """Return such as "2.5 of 7 points", of all parts, also of a notebook that could not be judged."""
     points = out_of = 0.0
     for checked in all_checked:
         points += sum(verdict.points for verdict in checked.verdicts)
-        out_of += register.points_of(checked.notebook)
-    return f"{points:.4g} of {out_of:.4g}"
+        if checked.question:
+            out_of += sum(verdict.out_of for verdict in checked.verdicts)
+        else:
+            out_of += register.points_of(checked.notebook)
+    return f"{points:.4g} of {out_of:.4g} {noun}" if out_of else f"no {noun}"
 
 
 def next_step(all_checked: Sequence[Checked]) -> str:
-    """What to do now: mend what is not yet right, then answer what is still empty, then hand in."""
+    """Say what to do now: mend a wrong answer, then write one that is still empty, then hand in."""
     begun = [checked for checked in all_checked if checked.is_begun]
     for status in (State.NOT_YET, State.NOT_ATTEMPTED):
         for checked in [*begun, *all_checked]:
@@ -189,7 +196,7 @@ def _advice(verdict: Verdict, path: Path) -> str:
 
 
 def exit_status(all_checked: Sequence[Checked], strict: bool) -> int:
-    """1 where a notebook could not be judged or, if strict, an answer is missing or not correct."""
+    """Return 1 if a notebook could not be judged or, if strict, an answer is missing or not correct."""
     if any(checked.problem for checked in all_checked):
         return ATTENTION
     good = (State.CORRECT, State.WAITING)

@@ -1,5 +1,6 @@
 """Writing into the student's folder: `attn init`, `attn update` and `attn reset`. Nothing is ever lost."""
 
+import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +41,10 @@ and none of them loses an answer.
 
 
 def kernel_info() -> dict[str, Any]:
-    """What a kernel of this Python writes into a notebook; there already, an untouched one stays saved."""
+    """Return what a kernel of this Python writes into a notebook.
+
+    A notebook that has it from the start stays unchanged, and so saved, when its kernel starts.
+    """
     from platform import python_version
 
     return {
@@ -78,11 +82,16 @@ def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
         raise UserError(f"{folder} is a file, not a folder.")
     names = list(released)
     if numbers:
-        wanted = {number.zfill(2) for number in numbers}
-        names = [name for name in released if name[:2] in wanted or name in numbers]
-        missing = wanted - {name[:2] for name in names} - set(names)
+        named = {
+            word: [name for name in released if name == word or name[:2] == word.zfill(2)]
+            for word in numbers
+        }
+        missing = [word for word, found in named.items() if not found]
         if missing:
-            raise UserError(f"there is no notebook {', '.join(sorted(missing))}.")
+            raise UserError(
+                f"there is no notebook {', '.join(missing)}; FOLDER stands before --notebooks."
+            )
+        names = sorted({name for found in named.values() for name in found})
     then = released_then(folder)
     here = notebooks_in(folder)
     written, left = [], []
@@ -91,10 +100,15 @@ def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
         if path.exists():
             left.append(path.name)
             continue
-        write_atomically(
-            folder / HIDDEN_FOLDER / RELEASED / f"{name}.ipynb", released[name].read_text("utf-8")
-        )
-        write_atomically(path, as_text(student_copy(released[name])))
+        text = released[name].read_text("utf-8")
+        try:
+            write_atomically(folder / HIDDEN_FOLDER / RELEASED / f"{name}.ipynb", text)
+            write_atomically(path, as_text(student_copy(released[name])))
+        except OSError as error:
+            raise UserError(
+                f"{path} could not be written: {_reason(error)}. "
+                f"{_count(len(written), 'notebook')} before it can stay; the same command goes on from there."
+            ) from None
         written.append(path.name)
     if not (folder / "README.md").exists():
         write_atomically(folder / "README.md", README)
@@ -105,22 +119,27 @@ def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
     return Init(written, left)
 
 
+def _count(number, noun):
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def is_newer_installed(folder: Path) -> bool:
     """Return True if the installed course has other notebooks than the ones the student began with."""
     released = course_files.released_notebooks()
     then = released_then(folder)
+    here = notebooks_in(folder)
     if edition_of(folder).get("is_whole") and set(released) - set(then):
         return True
     return any(
         released[name].read_text("utf-8") != path.read_text("utf-8")
         for name, path in then.items()
-        if name in released
+        if name in released and name in here  # a notebook that the student deleted stays away
     )
 
 
 @dataclass
 class NotebookUpdate:
-    """What an update does with one notebook. text: of the merged notebook, "" where nothing is written."""
+    """What an update does with one notebook. text: of the merged notebook, "" if nothing is written."""
 
     name: str
     path: Path
@@ -131,7 +150,7 @@ class NotebookUpdate:
     moved_from: Path | None = None  # the course has renamed the notebook, and the file follows
 
     def sentence(self) -> str:
-        """What was carried, in one line."""
+        """Say in one line what was carried."""
         if self.problem:
             return self.problem
         if self.is_new:
@@ -158,10 +177,6 @@ class NotebookUpdate:
         return f"{'; '.join(pieces) or 'nothing of yours was in it'}."
 
 
-def _count(number, noun):
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 def planned_updates(folder: Path) -> list[NotebookUpdate]:
     """Return what `attn update` would write, notebook by notebook. Writes nothing."""
     released = course_files.released_notebooks()
@@ -184,7 +199,8 @@ def planned_updates(folder: Path) -> list[NotebookUpdate]:
             updates.append(NotebookUpdate(name, path, problem=sentence))
     for name, source in released.items():
         old_name = renamed.get(name, name)
-        mine = here.get(old_name) or here.get(name)
+        # The new name first: an update that was stopped has written that file, and not removed the old one.
+        mine = here.get(name) or here.get(old_name)
         if mine is not None:
             update = _planned(name, source, then.get(old_name), mine)
             if old_name != name and mine.stem == old_name:
@@ -207,7 +223,7 @@ def _planned(name: str, source: Path, base: Path | None, mine: Path) -> Notebook
         notebook = read_notebook(mine)
         released_before = read_notebook(base) if base else None
     except NotANotebook as problem:
-        update.problem = f"left as it is, for {problem}"
+        update.problem = f"left as it is: {problem}"
         return update
     update.merge = merge(released_before, read_notebook(source), notebook)
     update.text = as_text(update.merge.notebook)
@@ -225,20 +241,9 @@ def apply_updates(folder: Path, updates: Sequence[NotebookUpdate]) -> Path | Non
     where it was.
     """
     released = course_files.released_notebooks()
-    backup = None
-    touched = [u.moved_from or u.path for u in updates if u.text and not u.is_new]
-    if touched:
-        backup = new_backup_folder(folder)
-        try:
-            backup.mkdir(parents=True)
-            for path in touched:
-                shutil.copy2(path, backup / path.name)
-        except OSError as error:
-            shutil.rmtree(backup, ignore_errors=True)
-            reason = (error.strerror or "it cannot be written").lower()
-            raise UserError(
-                f"no backup could be made in {folder}: {reason}; nothing was changed."
-            ) from None
+    _remove_temporary_files(folder)
+    changed = [u.moved_from or u.path for u in updates if u.text and not u.is_new]
+    backup = _back_up(folder, changed) if changed else None
     for update in updates:
         if not update.text:
             continue
@@ -251,11 +256,10 @@ def apply_updates(folder: Path, updates: Sequence[NotebookUpdate]) -> Path | Non
             text = released[update.name].read_text("utf-8")
             write_atomically(folder / HIDDEN_FOLDER / RELEASED / f"{update.name}.ipynb", text)
         except OSError as error:
-            reason = (error.strerror or "it cannot be written").lower()
-            kept = f" The notebooks as they were are in {backup}." if backup else ""
+            where = f" The notebooks as they were are in {backup}." if backup else ""
             raise UserError(
-                f"stopped at {update.path.name}: {reason}. Nothing is lost, and attn update goes on "
-                f"from there.{kept}"
+                f"stopped at {update.path.name}: {_reason(error)}. Nothing is lost, and attn update goes on "
+                f"from there.{where}"
             ) from None
         _note(folder, update.merge)
     gone = [name for name in released_then(folder) if name not in released]
@@ -268,8 +272,36 @@ def apply_updates(folder: Path, updates: Sequence[NotebookUpdate]) -> Path | Non
     return backup
 
 
+def _back_up(folder: Path, paths: Sequence[Path]) -> Path:
+    """Copy notebooks into a new folder of the backups and return it; UserError if there is no room."""
+    backup = new_backup_folder(folder)
+    try:
+        backup.mkdir(parents=True)
+        for path in paths:
+            shutil.copy2(path, backup / path.name)
+    except OSError as error:
+        shutil.rmtree(backup, ignore_errors=True)
+        raise UserError(
+            f"no backup could be made in {folder}: {_reason(error)}; nothing was changed."
+        ) from None
+    return backup
+
+
+def _reason(error):
+    return (error.strerror or "it cannot be written").lower()
+
+
+def _remove_temporary_files(folder: Path) -> None:
+    """Remove what an update that was killed has left: the file that it was writing."""
+    names = "|".join(map(re.escape, {*course_files.released_notebooks(), *released_then(folder)}))
+    for inside in (folder, folder / HIDDEN_FOLDER / RELEASED):
+        for path in inside.glob(".*.ipynb.*"):
+            if re.fullmatch(rf"\.({names})\.ipynb\.\w{{8}}", path.name):
+                path.unlink(missing_ok=True)
+
+
 def _note(folder: Path, merge: Merge | None) -> None:
-    """Note what an update changed about verdicts that were given before."""
+    """Note what an update changed about earlier verdicts."""
     if merge is None:
         return
     if merge.renumbered:
@@ -301,10 +333,13 @@ def reset_question(folder: Path, target: Target) -> Path:
             )
             notebook["cells"].insert(last + 1, dict(cell.data))
             mine = cells_of(notebook)
-    backup = new_backup_folder(folder) / target.file.name
-    backup.parent.mkdir(parents=True)
-    shutil.copy2(target.file, backup)
-    write_atomically(target.file, as_text(notebook))
+    backup = _back_up(folder, [target.file]) / target.file.name
+    try:
+        write_atomically(target.file, as_text(notebook))
+    except OSError as error:
+        raise UserError(
+            f"{target.file} could not be written: {_reason(error)}; it is as it was."
+        ) from None
     append(folder, {"question": target.question, "changed": True})
     return backup
 

@@ -1,6 +1,10 @@
-"""How a submission and its judge run in a sandbox, and how they talk."""
+"""How a submission runs in a sandbox, and how its worker talks to it."""
 
 from dataclasses import dataclass
+
+# What a worker says of a child: end it, or see how it ends, for its socket is closed.
+END = b"e"
+WAIT = b"w"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,7 @@
-"""Runs a student's cells and calls their functions, inside the sandbox."""
+"""The far end: a warm process forks a restricted child for each submission, which runs the student's cells.
+
+The warm process has imported what submissions need, and no judge.
+"""
 
 import __future__
 
@@ -6,13 +9,18 @@ import ast
 import collections
 import contextlib
 import functools
+import gc
 import importlib
 import inspect
 import io
+import json
 import linecache
 import os
 import signal
+import socket
 import sys
+import tempfile
+import time
 import types
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +31,7 @@ from attn_course import checking, derivation, drivers, numpy_symbols
 from attn_course.answers import Answer, NotAttempted, NotYet, describe
 from attn_course.derivation import Derivation
 from attn_course.magics import FLAGS, read_python
-from attn_grader.sandbox import pipe
+from attn_grader.sandbox import WAIT, pipe, policy
 
 # What defines nothing: where it fails, the rest of its cell still runs. A module that the student
 # has and this machine has not, or a look at a model that was not trained here, costs no answer.
@@ -32,6 +40,9 @@ DEFINES_NOTHING = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assert)
 Namespace = dict[str, Any]
 Caught = Sequence[warnings.WarningMessage]
 Outcome = tuple[Any, list[str]]  # what came back, and the warnings on the way
+CHILD_FD = 3  # the number of a child's socket, its only file but /dev/null
+SELDOM = 20_000  # new objects between looks for garbage: children live for a moment
+DYING_SECONDS = 5.0  # between the closing of a process's socket and its end
 
 
 class TimeIsUp(BaseException):
@@ -42,32 +53,96 @@ class NameNotDefined(Exception):
     """The notebook has nothing of the name that a question asks for."""
 
 
-class Output(io.RawIOBase):
-    """Keeps the first `room` bytes of what is printed and lets the rest go."""
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self.kept = bytearray()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        """Keep what there is room for, and say that all of it was written."""
-        room = self.room - len(self.kept)
-        self.kept += bytes(data[:room])
-        return len(data)
+def import_all(names: Sequence[str]) -> None:
+    """Import on one thread: a pool of threads does not survive a fork."""
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder  # some leave a folder behind there
+        try:
+            for name in names:
+                importlib.import_module(name)
+        finally:
+            tempfile.tempdir = None
+    if "torch" in names:
+        sys.modules["torch"].set_num_threads(1)
 
 
-def printed(output: io.TextIOWrapper) -> str:
-    """Return what was printed since the last time."""
-    with contextlib.suppress(ValueError):  # the student may have closed it
-        output.flush()
-    raw: Any = output.buffer  # an Output
-    text = raw.kept.decode("utf-8", "replace")
-    raw.room -= len(raw.kept)
-    raw.kept.clear()
-    return text
+def serve(control: socket.socket, tier: str) -> None:
+    """Fork a restricted child for each request on the socket `control`, which is its only file."""
+    try:
+        sandbox = policy.TIERS[tier]()
+        control = socket.socket(fileno=keep_only(control.detach()))
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:
+            score.write("1000")  # when memory runs out, a child is ended, not the worker
+        sandbox.enter()
+        prepare()
+        base = policy.address_space()
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(SELDOM)
+        sandbox.prepare()
+    except Exception as error:
+        tell(control, failed=f"{type(error).__name__}: {error}")
+        return
+    tell(control, ready=True)
+    os.chdir("/")
+    while serve_one(control, sandbox, base):
+        pass
+
+
+def tell(control: socket.socket, **message: object) -> None:
+    """Send the worker a message."""
+    control.sendall(json.dumps(message).encode())
+
+
+def serve_one(control: socket.socket, tier: policy.Tier, base: int) -> bool:
+    """Fork a child, end it when told to, and say how it ended; False when the worker is gone."""
+    request, sockets, _, _ = socket.recv_fds(control, 4096, 1)
+    if not request:
+        return False
+    pid = tier.fork()
+    if not pid:
+        run_child(sockets[0], tier, base=base, **json.loads(request))
+    os.close(sockets[0])
+    order = control.recv(1)
+    ended, status, usage = os.wait4(pid, os.WNOHANG)
+    deadline = time.monotonic() + DYING_SECONDS
+    while order == WAIT and not ended and time.monotonic() < deadline:
+        time.sleep(0.001)
+        ended, status, usage = os.wait4(pid, os.WNOHANG)
+    is_killed = not ended
+    if is_killed:
+        os.kill(pid, signal.SIGKILL)
+        _, status, usage = os.wait4(pid, 0)
+    if order:
+        cpu = usage.ru_utime + usage.ru_stime
+        tell(control, exit=os.waitstatus_to_exitcode(status), cpu=cpu, killed=is_killed)
+    return bool(order)
+
+
+def run_child(fd: int, tier: policy.Tier, *, output: int, **allowed: int) -> None:
+    """Restrict this process, which holds its socket and /dev/null and no other file, and never return."""
+    try:
+        os.setsid()  # alone in its group, it can end no other process by that
+        keep_only(fd)
+        tier.restrict(**allowed)
+        answer_requests(CHILD_FD, output=output)
+    finally:
+        os._exit(1)
+
+
+def keep_only(fd: int) -> int:
+    """Give `fd` the number CHILD_FD, open /dev/null anew below it, and close every other file.
+
+    What a child does to the flags of these files is therefore gone with the child.
+    """
+    os.dup2(fd, CHILD_FD)
+    for number in range(CHILD_FD):
+        null = os.open(os.devnull, os.O_RDWR)
+        os.dup2(null, number)
+        if null > CHILD_FD:
+            os.close(null)
+    os.closerange(CHILD_FD + 1, 1 << 16)
+    return CHILD_FD
 
 
 class Quiet:
@@ -98,7 +173,35 @@ def uncompiled(model: Any = None, **options: Any) -> Any:
     return uncompiled if model is None else model
 
 
-def serve(fd: int, *, output: int) -> None:
+class Output(io.RawIOBase):
+    """Keeps the first `room` bytes of what is printed and lets the rest go."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.kept = bytearray()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        """Keep what there is room for, and say that all of it was written."""
+        room = self.room - len(self.kept)
+        self.kept += bytes(data[:room])
+        return len(data)
+
+
+def printed(output: io.TextIOWrapper) -> str:
+    """Return what was printed since the last time."""
+    with contextlib.suppress(ValueError):  # the student may have closed it
+        output.flush()
+    raw: Any = output.buffer  # an Output
+    text = raw.kept.decode("utf-8", "replace")
+    raw.room -= len(raw.kept)
+    raw.kept.clear()
+    return text
+
+
+def answer_requests(fd: int, *, output: int) -> None:
     """Answer requests on the socket until it closes; keep `output` bytes of what is printed."""
     write = functools.partial(os.write, fd)
     raw: Any = Output(output)  # it has all of a file that is asked for, but no name
@@ -309,6 +412,8 @@ def explain(error: BaseException) -> list[str]:
     if isinstance(error, pipe.PipeError):
         return ["NotYet", f"what came back cannot be judged: {error}."]
     with contextlib.suppress(BaseException):
+        if isinstance(error, OSError):
+            return ["SystemRefused", describe(error)]
         if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell"):
             text = f"{type(error).__name__}: {error.msg} (line {error.lineno} of your cell)."
         else:

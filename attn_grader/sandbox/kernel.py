@@ -40,19 +40,17 @@ def _library():
 
 def call(name: str, *args: Any) -> int:
     """Call a C function that answers -1 and sets errno when it fails."""
-    function = getattr(_library(), name)
-    result = function(*map(_wide, args))
+    wide: list[Any] = []
+    for arg in args:
+        if isinstance(arg, int):
+            wide.append(ctypes.c_long(arg))  # a whole number fills a register
+        else:
+            wide.append(os.fsencode(arg) if isinstance(arg, str) else arg)
+    result = getattr(_library(), name)(*wide)
     if result == -1:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
     return result
-
-
-def _wide(arg):
-    """An argument as C takes it: whole numbers fill a register, texts are bytes."""
-    if isinstance(arg, int):
-        return ctypes.c_long(arg)
-    return os.fsencode(arg) if isinstance(arg, str) else arg
 
 
 def fork() -> int:

@@ -4,8 +4,7 @@ import contextlib
 import itertools
 import json
 import math
-import os
-import select
+import socket
 import struct
 import sys
 import time
@@ -13,9 +12,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-
-with contextlib.suppress(ImportError):  # Windows has none, and no sandbox
-    import fcntl
 
 MAX_BYTES = 16 << 20  # one message
 ENOUGH = 1 << 18  # bytes to send at once where there is more to come
@@ -171,22 +167,16 @@ class _Reader:
                 for item in items:
                     is_number = type(item) in NUMBERS
                     values.append(item if is_number else self.unpack(item, depth + 1))
-                return self._container(tag, values)
+                if tag == "list":
+                    return values
+                if tag == "tuple":
+                    return tuple(values)
+                # Text alone: keys of another kind can be chosen so that this takes hours.
+                keys = values[::2]
+                if len(values) % 2 or not all(isinstance(key, str) for key in keys):
+                    raise PipeError("the message has a dictionary with unusable keys")
+                return dict(zip(keys, values[1::2], strict=True))
         raise PipeError("the message has a part of unknown kind")
-
-    @staticmethod
-    def _container(tag, items):
-        if tag == "list":
-            return items
-        if tag == "tuple":
-            return tuple(items)
-        keys = items[::2]
-        values = items[1::2]
-        # Text alone: keys of another kind can be chosen so that making the dictionary takes hours.
-        is_text = all(isinstance(key, str) for key in keys)
-        if not is_text or len(keys) != len(values):
-            raise PipeError("the message has a dictionary with unusable keys")
-        return dict(zip(keys, values, strict=True))
 
     def _array(self, tag, dtype, shape):
         """Take an array of this type and shape from the front of the data."""
@@ -255,16 +245,12 @@ class Inbox:
 
 
 class Connection:
-    """Our end of a socket: whole messages, each sent or received before a deadline."""
+    """The worker's end of a socket: whole messages, each sent or received before a deadline."""
 
-    def __init__(self, fd: int):
-        self.fd = fd
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
         self.deadline = 0.0
         self.inbox = Inbox(self._read)
-        fcntl.fcntl(fd, fcntl.F_SETFL, os.O_NONBLOCK)
-
-    def __del__(self) -> None:
-        os.close(self.fd)
 
     def send(self, value: Any, deadline: float) -> None:
         """Send one message; TimeoutError when it is late."""
@@ -276,24 +262,20 @@ class Connection:
         self.deadline = deadline
         return decode(self.inbox.receive(limit))
 
+    def close(self) -> None:
+        """Close the socket."""
+        self.socket.close()
+
     def _write(self, data):
-        return self._try(os.write, data, select.POLLOUT)
+        self._set_timeout()
+        return self.socket.send(data)
 
     def _read(self, count):
-        self._wait(select.POLLIN)
-        return self._try(os.read, count, select.POLLIN)
+        self._set_timeout()
+        return self.socket.recv(count)
 
-    def _try(self, call, argument, event):
-        """Read or write as soon as that is possible without waiting."""
-        while True:
-            with contextlib.suppress(BlockingIOError):
-                return call(self.fd, argument)
-            self._wait(event)
-
-    def _wait(self, event):
+    def _set_timeout(self):
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        poll = select.poll()
-        poll.register(self.fd, event)
-        poll.poll(1000 * left)
+        self.socket.settimeout(left)

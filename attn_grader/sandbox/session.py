@@ -1,19 +1,26 @@
-"""One submission's code as a judge sees it: started, replayed, timed, ended."""
+"""The worker's end: a warm process, and one submission's code as a judge sees it, timed and ended."""
 
+import json
+import os
 import signal
+import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 from attn_course.answers import NotAttempted, NotYet, is_repeated
+from attn_course.answers.wording import counted
 from attn_course.cell_variables import names_of
 from attn_grader.notebook import one_line
-from attn_grader.sandbox import Limits, pipe
-from attn_grader.sandbox.warm import WarmProcess
+from attn_grader.sandbox import END, WAIT, Limits, pipe
 
 GRACE = 1.0  # seconds from the interrupt inside the child to its end from outside
+WARM_SECONDS = 300.0  # for a warm process to start, or to end a child, on a busy machine
+READY_SECONDS = 60.0  # for a child to be restricted
 KILLED = "its process was ended from outside, as when memory runs out; a person looks at this."
 MAX_CHILDREN = 6  # how often a submission may stop its process before nothing more is asked
+MAX_WARNINGS = 20
 
 
 class AnswerMissing(NotYet):
@@ -31,12 +38,74 @@ class ProcessEnded(NotYet):
     """
 
 
+class SystemRefused(NotYet):
+    """The student's code asked the system for what a sandbox has not: a disk, a network, a process."""
+
+
 OUTCOMES: dict[str, type[Exception]] = {
     "NotYet": NotYet,
     "NotAttempted": NotAttempted,
     "NameNotDefined": AnswerMissing,
     "TimeIsUp": Late,
+    "SystemRefused": SystemRefused,
 }
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended: its exit code (a signal is negative), CPU seconds, whether we killed it."""
+
+    exit: int
+    cpu: float
+    killed: bool
+
+
+class WarmProcess:
+    """The worker's end of a warm process, which starts and ends one child at a time."""
+
+    def __init__(self, control: socket.socket, pid: int) -> None:
+        self.control = control
+        self.pid = pid
+        control.settimeout(WARM_SECONDS)
+        text = control.recv(4096)
+        greeting = json.loads(text) if text else {"failed": "it ended at once"}
+        if "failed" in greeting:
+            raise RuntimeError(f"the warm process did not start: {greeting['failed']}")
+
+    @classmethod
+    def forked(cls, tier: str) -> Self:
+        """Fork it from this process, which has imported what submissions need and no more."""
+        from attn_grader.sandbox import child
+
+        ours, theirs = socket.socketpair()
+        if pid := os.fork():
+            theirs.close()
+            return cls(ours, pid)
+        try:
+            child.serve(theirs, tier)
+        finally:
+            os._exit(0)
+
+    def close(self) -> None:
+        """End it and its child, and wait for both: what they took is then counted as ours."""
+        self.control.close()
+        os.waitpid(self.pid, 0)
+
+    def start_child(self, limits: Limits) -> pipe.Connection:
+        """Return the connection to a new child."""
+        ours, theirs = socket.socketpair()
+        allowed = {"memory": limits.memory, "output": limits.output, "seconds": limits.cpu_seconds}
+        with theirs:
+            socket.send_fds(self.control, [json.dumps(allowed).encode()], [theirs.fileno()])
+        return pipe.Connection(ours)
+
+    def end_child(self, *, is_gone: bool = False) -> Ended:
+        """End the child with all its threads; is_gone: its socket is closed, it may end by itself."""
+        self.control.sendall(WAIT if is_gone else END)
+        text = self.control.recv(4096)
+        if not text:
+            raise RuntimeError("the warm process is gone")
+        return Ended(**json.loads(text))
 
 
 class Session:
@@ -67,6 +136,7 @@ class Session:
         self.errors: dict[int, str] = {}  # number of a cell: why it did not run
         self.fatal: set[int] = set()  # cells that stopped their process, and are not run again
         self.undecided: set[int] = set()  # of these, those during which somebody else stopped it
+        self.refused: set[int] = set()  # cells that asked for what a sandbox has not
         self.output = ""
         self.cpu = 0.0
         self.channel: pipe.Connection | None = None
@@ -86,25 +156,21 @@ class Session:
 
         Those are tried again after the last one, for what they use may be defined below them.
         """
-        while self.channel is None and self._may_spawn():
-            self._spawn()
-            self._run_all(self.cells, again=False)
-            self._run_all(self.errors, again=True)
+        while self.channel is None and self.num_children < MAX_CHILDREN and self._left() > 0:
+            if self.num_kills and not self.goes_on_after_kill:
+                break
+            self.channel = self.warm.start_child(self.limits)
+            self.num_children += 1
+            try:
+                self.channel.receive(time.monotonic() + READY_SECONDS, 64)
+            except (EOFError, OSError, pipe.PipeError) as error:
+                self._end(self.channel)
+                raise RuntimeError("the sandbox could not be set up for a submission") from error
+            for again in (False, True):
+                for number in list(self.errors if again else self.cells):
+                    if self.channel is not None and number not in self.fatal:
+                        self._run_cell(number, again)
         return self.errors
-
-    def _may_spawn(self):
-        is_given_up = self.num_kills > 0 and not self.goes_on_after_kill
-        return self.num_children < MAX_CHILDREN and self._left() > 0 and not is_given_up
-
-    def _run_all(self, numbers, again):
-        for number in list(numbers):
-            if self.channel is not None and number not in self.fatal:
-                self._run_cell(number, again)
-
-    def answers(self, names: Iterable[str], seconds: float) -> list["RemoteAnswer"]:
-        """Return a RemoteAnswer for each name; together they have `seconds` from now."""
-        self.run()
-        return [RemoteAnswer(self, name, seconds) for name in names]
 
     def _run_cell(self, number, again):
         room = self._left() - self.limits.total / 4  # the last quarter is for the questions
@@ -112,68 +178,57 @@ class Session:
         late = None
         if seconds == room:
             late = f"the cells used up their share of {self.limits.total:g} seconds."
-        what = number, self.cells[number], again, self.names
+        task = number, self.cells[number], again, self.names
         self.errors.pop(number, None)
+        self.refused.discard(number)
         try:
-            found = self.request("run", *what, seconds=seconds, late=late)
+            reply = self.request("run", *task, seconds=seconds, late=late)
         except (NotYet, NotAttempted) as error:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, ProcessEnded)):
                 self.fatal.add(number)
+            if isinstance(error, SystemRefused):
+                self.refused.add(number)
             if isinstance(error, ProcessEnded) and error.needs_person:
                 self.undecided.add(number)
         else:
-            output = self.output + found["output"]
+            output = self.output + reply["output"]
             self.output = output[: self.limits.output]
 
-    def _left(self):
-        return self.deadline - time.monotonic()
-
-    def _spawn(self):
-        self.channel = self.warm.spawn(self.limits)
-        self.num_children += 1
-        try:
-            self.channel.receive(time.monotonic() + 60, 64)
-        except (EOFError, OSError, pipe.PipeError) as error:
-            self._end(self.channel)
-            raise RuntimeError("the sandbox could not be set up for a submission") from error
-
-    def _end(self, connection, *, is_gone=False):
-        """End the child at the other end of `connection`, if it is still ours; return why it is gone."""
-        if connection is None or connection is not self.channel:
-            return ProcessEnded("it stopped the process (it had been ended).")
-        self.channel = None
-        ended = self.warm.end(is_gone=is_gone)
-        self.cpu += ended.cpu
-        is_ours = ended.killed or ended.cpu >= self.limits.cpu_seconds
-        if ended.exit == -signal.SIGKILL and not is_ours:
-            self.num_kills += 1
-            return ProcessEnded(KILLED, needs_person=True)
-        how = f"signal {-ended.exit}" if ended.exit < 0 else f"exit status {ended.exit}"
-        return ProcessEnded(f"it stopped the process ({how}).")
+    def answers(self, names: Iterable[str], seconds: float) -> list["RemoteAnswer"]:
+        """Return a RemoteAnswer for each name; together they have `seconds` from now."""
+        self.run()
+        return [RemoteAnswer(self, name, seconds) for name in names]
 
     def request(
         self, do: str, *what: Any, seconds: float, late: str | None = None
     ) -> dict[str, Any]:
         """Have the child `do` something; return its reply, or raise what became of it.
 
-        late: what to say when it is not done in `seconds`.
+        late: the sentence for what is not done in `seconds`.
         """
         connection = self.channel
         left = self._left()
         if connection is None and left > 0:
-            raise ProcessEnded(f"the notebook had stopped its process {self.num_children} times.")
+            times = counted(self.num_children, "time")
+            raise ProcessEnded(f"the notebook had stopped its process {times}.")
         late = late or f"it did not finish within {seconds:g} seconds."
         if seconds > left:
             seconds = left
             late = f"the notebook used up its {self.limits.total:g} seconds."
-        if seconds <= 0:
+        if connection is None or seconds <= 0:
             raise Late(late)
         self.num_requests += 1
-        message = {"id": self.num_requests, "do": do, "with": what, "seconds": seconds}
+        number = self.num_requests
         deadline = time.monotonic() + seconds + GRACE
         try:
-            found = self._exchange(connection, message, deadline)
+            message = {"id": number, "do": do, "with": what, "seconds": seconds}
+            connection.send(message, deadline)
+            reply = _checked(connection.receive(deadline))
+            while reply["id"] != number:  # an answer to a question that nobody waited for
+                reply = _checked(connection.receive(deadline))
+            if do == "each" and "error" not in reply:
+                reply["value"] = _checked_rows(reply["value"])
         except TimeoutError:
             self._end(connection)
             raise ProcessEnded(late) from None
@@ -185,16 +240,9 @@ class Session:
         except BaseException:
             self._end(connection)  # a reply left half read would be taken for the next one
             raise
-        if "error" in found:
-            raise _outcome(found["error"], late)
-        return found
-
-    def _exchange(self, connection, message, deadline):
-        connection.send(message, deadline)
-        while True:
-            found = _checked(connection.receive(deadline))
-            if found["id"] == message["id"]:
-                return _rows(found) if message["do"] == "each" else found
+        if "error" in reply:
+            raise _outcome(reply["error"], late)
+        return reply
 
     def why_missing(self, name: str) -> NotYet | NotAttempted:
         """Return the exception for a name that is not there: empty, or its cell did not run."""
@@ -204,46 +252,59 @@ class Session:
         sentence = f"the cell of {name} did not run: {self.errors[failed[-1]]}"
         return NotYet(sentence, needs_person=not self.undecided.isdisjoint(failed))
 
+    def _end(self, connection, *, is_gone=False):
+        """End the child at the other end of `connection`, if it is still ours; return why it is gone."""
+        if connection is None or connection is not self.channel:
+            return ProcessEnded("it stopped the process (it had been ended).")
+        self.channel = None
+        ended = self.warm.end_child(is_gone=is_gone)
+        connection.close()
+        self.cpu += ended.cpu
+        is_ours = ended.killed or ended.cpu >= self.limits.cpu_seconds
+        if ended.exit == -signal.SIGKILL and not is_ours:
+            self.num_kills += 1
+            return ProcessEnded(KILLED, needs_person=True)
+        how = f"signal {-ended.exit}" if ended.exit < 0 else f"exit status {ended.exit}"
+        return ProcessEnded(f"it stopped the process ({how}).")
 
-def _outcome(error, late):
-    """The exception for an error in a reply; late: what to say when its time was over."""
-    kind, text = error
-    outcome = OUTCOMES[kind]
-    return outcome(late if outcome is Late else text)
-
-
-def _rows(found):
-    """Return a reply on many rows, (values, warnings, error), if it is one; something must be in it."""
-    match found:
-        case {"error": _}:
-            return found
-        case {"value": (list(values), list(warned), None)} if values:
-            return {**found, "value": (values, _texts_of(values, warned), None)}
-        case {"value": (list(values), list(warned), [str(kind), str(text)])} if kind in OUTCOMES:
-            error = kind, one_line(text)
-            return {**found, "value": (values, _texts_of(values, warned), error)}
-    raise pipe.PipeError("the reply is not one on many rows")
+    def _left(self):
+        return self.deadline - time.monotonic()
 
 
-def _texts_of(values, warned):
-    if len(values) != len(warned) or not all(isinstance(texts, list) for texts in warned):
-        raise pipe.PipeError("the reply has no warnings to each row")
-    return list(map(_sentences, warned))
-
-
-def _sentences(warned):
-    """Warnings cut to size."""
-    return [one_line(str(text)) for text in warned[:20]]
-
-
-def _checked(found):
+def _checked(reply):
     """Return a reply that has the parts a reply has, with its texts cut to size."""
-    match found:
+    match reply:
         case {"id": int(number), "error": [str(kind), str(text)]} if kind in OUTCOMES:
             return {"id": number, "error": (kind, one_line(text))}
         case {"id": int(), "value": _, "warned": list(warned), "output": str()}:
-            return {**found, "warned": _sentences(warned)}
+            return {**reply, "warned": _sentences(warned)}
     raise pipe.PipeError("the reply is not a reply")
+
+
+def _checked_rows(value):
+    """Return the values of many calls, the warnings of each, and the error that ended them, or None."""
+    match value:
+        case (list(values), list(warned), None) if values:
+            error = None
+        case (list(values), list(warned), [str(kind), str(text)]) if kind in OUTCOMES:
+            error = kind, one_line(text)
+        case _:
+            raise pipe.PipeError("the reply is not one on many rows")
+    if len(values) != len(warned) or not all(isinstance(texts, list) for texts in warned):
+        raise pipe.PipeError("the reply has no warnings to each row")
+    return values, list(map(_sentences, warned)), error
+
+
+def _sentences(warned):
+    """Return warnings cut to size."""
+    return [one_line(str(text)) for text in warned[:MAX_WARNINGS]]
+
+
+def _outcome(error, late):
+    """Return the exception for an error in a reply; late: the sentence for one whose time was over."""
+    kind, text = error
+    outcome = OUTCOMES[kind]
+    return outcome(late if outcome is Late else text)
 
 
 class RemoteAnswer:
@@ -272,7 +333,7 @@ class RemoteAnswer:
                 if sent and room < 0:
                     break
                 sent.append(packed)
-            values, warned, error = self._found("each", sent)["value"]
+            values, warned, error = self._request("each", sent)["value"]
             for row, value, texts in zip(left, values, warned, strict=False):
                 self.warned = texts
                 self._last = ("call", row, {}), value
@@ -282,27 +343,27 @@ class RemoteAnswer:
         return done
 
     def run_driver(self, driver: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """Have the child run `driver`, one of `course.drivers`, on the student's object."""
+        """Have the child run `driver`, one of `attn_course.drivers`, on the student's object."""
         return self._ask("drive", driver.__name__, args, kwargs)
 
     def value(self) -> Any:
-        """The answer itself, where it is no function."""
+        """Return the answer itself, where it is no function."""
         return self._ask("value")
 
     def is_steady(self) -> bool:
         """Return True if the last call, repeated, gives the same result."""
         if self._last is None:
             return True
-        asked, before = self._last
-        return is_repeated(before, self._ask(*asked))
+        task, before = self._last
+        return is_repeated(before, self._ask(*task))
 
     def _ask(self, do, *what):
-        found = self._found(do, *what)
-        self.warned = found["warned"]
-        self._last = (do, *what), found["value"]
-        return found["value"]
+        reply = self._request(do, *what)
+        self.warned = reply["warned"]
+        self._last = (do, *what), reply["value"]
+        return reply["value"]
 
-    def _found(self, do, *what):
+    def _request(self, do, *what):
         left = self._deadline - time.monotonic()
         try:
             return self._session.request(do, self._name, *what, seconds=left, late=self._late)

@@ -299,11 +299,22 @@ RIGHT["11.2"] = {
     "a loop": in_a_loop,
     "multinomial counts": bootstrap,
     "bincount": by_bincount,
-    "a normal interval": resampled(
-        "np.quantile(gains, [0.025, 0.975])", "gain + gains.std() * np.array([-1.96, 1.96])"
+    "sorted gains": resampled(
+        "np.quantile(gains, [0.025, 0.975])",
+        "np.sort(gains)[[num_samples // 40, -1 - num_samples // 40]]",
     ),
 }
 WRONG["11.2"] = {
+    "a normal interval": (
+        resampled(
+            "np.quantile(gains, [0.025, 0.975])", "gain + gains.std() * np.array([-1.96, 1.96])"
+        ),
+        "which need not be normally distributed",
+    ),
+    "always 100 samples": (
+        resampled("n = len(one)", "n, num_samples = len(one), 100"),
+        "draw `num_samples` of them",
+    ),
     "not paired": (
         resampled("one[picks]", "one[rng.integers(n, size=(num_samples, n))]"),
         "test sets of its own",

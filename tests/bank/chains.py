@@ -878,6 +878,84 @@ FALSE["3.2 weight_of_a"] |= {
     ),
 }
 
+# Fresh chains: log-sum-exp, sums taken apart, symbols of one's own, and a symbol that hides the work
+part, other_part = sp.symbols("A B")
+named_total = maker(total, {x: (0, 1), part: 1 + x, other_part: 1 - x})
+hidden_total = maker(total, {x: (0, 1), part: total})
+named_sums = maker(sp.Sum(share_of_i, (i, 1, n)), {Z: every, part: sp.exp(every_score[1])})
+from_third = sp.Sum(sp.exp(every_score[i]), (i, 3, n))
+named_far = maker(far_2, {part: far})
+HONEST["0.2 one_fraction"] |= {
+    "names for both denominators": named_total(
+        1 / part + 1 / other_part, (part + other_part) / (part * other_part), single
+    ),
+    "an exponential of logarithms": fraction(sp.exp(sp.log(2) - sp.log(1 - x**2)), single),
+    "the absolute value of a negative number": fraction(1 / (1 + x) + 1 / sp.Abs(x - 1), single),
+    "the root of a whole line squared": fraction(sp.sqrt(total**2), single),
+}
+FALSE["0.2 one_fraction"] |= {
+    "a name for all that is given": (hidden_total(part), "still contains A: go on until nothing"),
+    "one denominator under both names": (
+        maker(total, {x: (0, 1), part: 1 + x})(2 / part**2, single),
+        fraction_1,
+    ),
+}
+HONEST["1.1 sum_of_weights"] |= {
+    "with the logarithm of the sum": in_all(
+        sp.Sum(sp.exp(every_score[i] - sp.log(Z)), (i, 1, n)), 1
+    ),
+    "every score less the first": in_all(
+        sp.Sum(sp.exp(every_score[i] - every_score[1]), (i, 1, n)) / (Z * sp.exp(-every_score[1])),
+        1,
+    ),
+    "shifted by three": in_all(sp.Sum(sp.exp(every_score[i + 3]), (i, -2, n - 3)) / Z, 1),
+    "the first term apart, the rest shifted": in_all(
+        (sp.exp(every_score[1]) + sp.Sum(sp.exp(every_score[i + 1]), (i, 1, n - 1))) / Z, 1
+    ),
+    "the first term under a name": named_sums(
+        (part + sp.Sum(sp.exp(every_score[i]), (i, 2, n))) / Z, 1
+    ),
+}
+FALSE["1.1 sum_of_weights"] |= {
+    "from zero to n": (in_all(sp.Sum(sp.exp(every_score[i]), (i, 0, n)) / Z, 1), sum_1),
+    "two terms apart, which one key has not": (
+        in_all((sp.exp(every_score[1]) + sp.exp(every_score[2]) + from_third) / Z, 1),
+        "because a sum in it ends before it begins",
+    ),
+    "the exponential of a sum": (in_all(sp.exp(sp.Sum(every_score[i], (i, 1, n))) / Z, 1), sum_1),
+}
+HONEST["2.3 two_tied"] |= {
+    "with the logarithm of the sum": tied(
+        sp.exp(s_a - sp.log(sp.exp(s_a) + sp.exp(s_b) + rest)), counted
+    ),
+    "the others from zero": tied(sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (k, 0, n - 3))), counted),
+    "a name for the exponential": maker(softmax, tie | {part: sp.exp(t)})(
+        part / (2 * part + n - 2), counted
+    ),
+}
+FALSE["2.3 two_tied"] |= {
+    "a name with another value": (
+        maker(softmax, tie | {part: sp.exp(2 * t)})(part / (2 * part + n - 2), counted),
+        tied_1,
+    ),
+    "from 3 to n + 1": (
+        tied(sp.exp(t) / (2 * sp.exp(t) + sp.Sum(1, (i, 3, n + 1))), counted),
+        "n - 1 is written for n - 2",
+    ),
+}
+HONEST["3.2 log_odds"] |= {
+    "half the logarithm of the square": log_odds(half * sp.log((w / (1 - w)) ** 2), line)
+}
+FALSE["3.5 score_a"] |= {
+    "the length without its sign": (noisy_a(c * sp.Abs(lambda_a) / sp.sqrt(d)), score_a_1),
+}
+HONEST["5.4 error_2"] |= {
+    "a name for the weight": named_far(rho * sp.sqrt((-part) ** 2 + part**2), root_2),
+}
+FALSE["5.4 error_2"] |= {
+    "a name that hides rho": (named_far(sp.sqrt(2) * rho * part), "go on until nothing but rho"),
+}
+
 
 def keys_of(question):
     """The keys of a question's chains, which stand in the order of its answers."""

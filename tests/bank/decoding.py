@@ -221,6 +221,10 @@ WRONG["15.1"] = {
     "counts steps": (cache("self.seen += n", "self.seen += 1"), "the position counts steps"),
     "one position for a piece": (cache("arange", "zeros"), "stand at one position"),
     "a low number hides": (cache("-INF", "-20.0"), "a low number such as -20"),
+    "the caller's keys": (
+        cache("q, k =", "k.copy_(self.rotate(k, at))\n        q, k ="),
+        "step changes its argument k in place",
+    ),
 }
 INPUT_KINDS["15.1"] = {
     "Cache": {
@@ -588,6 +592,10 @@ WRONG["15.4"] = {
         ring("attend(q, [*self.first, *self.last])", "v"),
         "the newest value is returned",
     ),
+    "ring: the caller's query": (
+        ring("attend(q, [", "attend(q.div_(2).mul(2), ["),
+        "step changes its argument q in place",
+    ),
 }
 INPUT_KINDS["15.4"] = {
     "window_mask": {
@@ -736,6 +744,14 @@ WRONG["15.5"] = {
         "the values of head 0",
     ),
     "one too far": (matrix("-far", "-far - 1"), "one position too far"),
+    "the caller's latents": (
+        latent("    asked", "    latents -= latents.mean(0)\n    asked"),
+        "absorbing changes its argument latents in place",
+    ),
+    "the caller's projection": (
+        matrix("    return rotate(W_k", "    W_k *= 2\n    return rotate(W_k / 2"),
+        "turned_rows changes its argument W_k in place",
+    ),
     "one too early": (matrix("-far", "1 - far"), "one position too early"),
 }
 INPUT_KINDS["15.5"] = {

@@ -51,6 +51,10 @@ def summary(scores, values):
     return largest, exps.sum(), exps @ values
 
 
+def empty_summary(scores, values):
+    raise NotImplementedError("your answer here")
+
+
 def merge(a, b):
     largest = torch.maximum(a[0], b[0])
     unit = largest.clamp(min=-1e300)
@@ -180,10 +184,14 @@ WRONG["13.1"] = {
         "(one block of one key)",
     ),
     "no merge": ((summary, None, finish), "merge is still empty"),
-    "sigmoid of the maxima": (share(PUT_IN, 1 / (1 + sp.exp(M2 - M1))), "step 2 of `share`"),
-    "ratio of the sums": (share(Z1 / (Z1 + Z2)), "step 1 of `share`"),
-    "the other block": (share(PUT_IN, 1 / (1 + sp.exp(l1 - l2))), "does not follow"),
-    "ratio of log-sum-exps": (share(PUT_IN, l1 / (l1 + l2)), "at l_1"),
+    "sigmoid of the maxima": (
+        share(PUT_IN, 1 / (1 + sp.exp(M2 - M1))),
+        "the maxima are compared and the sums are lost",
+    ),
+    "ratio of the sums": (share(Z1 / (Z1 + Z2)), "the sums are compared and the maxima are lost"),
+    "the other block": (share(PUT_IN, 1 / (1 + sp.exp(l1 - l2))), "the share of the other block"),
+    "ratio of log-sum-exps": (share(PUT_IN, l1 / (l1 + l2)), "their exponentials count"),
+    "a difference for the sum": (share(PUT_IN, 1 / (1 - sp.exp(l2 - l1))), "subtracted, not added"),
     "stops halfway": (share(PUT_IN), "go on: a form with one"),
     "halfway, in powers of 2": (share(PUT_IN, IN_POWERS_OF_2), "one and the same exponential"),
     "sums added": (merging("f * ", "", "g * ", ""), "the sums are added as they are"),
@@ -229,9 +237,14 @@ WRONG["13.1"] = {
         summing("torch.cat([scores.new_tensor([-INF]), scores]).max()", "scores.max()"),
         "no keys",
     ),
-    "keeps all keys": (all_kept(), "must not grow with the keys"),
-    "keeps all keys, deep in lists": (all_kept(nested, flat), "numbers; the state must not grow"),
-    "keeps all keys in a closure": (all_kept(lambda x: lambda: x, lambda x: x()), "keys holds"),
+    "keeps all keys": (all_kept(), "must grow neither with the keys"),
+    "keeps all keys, deep in lists": (all_kept(nested, flat), "merges; it must grow"),
+    "keeps all keys in a closure": (all_kept(lambda x: lambda: x, lambda x: x()), "a state holds"),
+    "keeps the blocks that were merged": (
+        merging("f * a[2] + g * b[2]", "f * a[2] + g * b[2], a, b"),
+        "nor with the merges",
+    ),
+    "the given summary emptied": ((empty_summary, merge, finish), "summary is still empty"),
     "not divided": ((summary, merge, lambda state: state[2]), "not divided by the sum at the end"),
     "multiplied": ((summary, merge, lambda s: s[2] * s[1]), "the output is multiplied by the sum"),
     "maximum of the first": (
@@ -421,9 +434,13 @@ WRONG["13.2"] = {
         "only the last block is left",
     ),
     "a causal mask": (hides_keys, "a mask hides keys"),
+    "scores in float32": (
+        stream("q @ keys.mT", "(q.float() @ keys.float().mT).double()"),
+        "float32 is too coarse",
+    ),
     "an argument divided in place": (
         stream(" / root(q)", "", "    for keys", "    q /= root(q)\n    for keys"),
-        "changes its arguments in place",
+        "running changes its argument q in place",
     ),
     "in NumPy, handed back as a tensor": (
         edited(stream_in_numpy, "torch.from_numpy", "torch.tensor"),
@@ -544,12 +561,21 @@ RIGHT["13.3"] = {
     "three arrays": lambda *given: tuple(gradient.numpy() for gradient in backward(*given)),
 }
 WRONG["13.3"] = {
-    "context forgotten": (pull(CONTEXT_IN, g * alpha * v_1), "step 2 of `pull`"),
-    "diagonal alone": (pull(g * v_1 * alpha * (1 - alpha)), "step 1 of `pull`"),
-    "sign lost": (pull(CONTEXT_IN, g * alpha * (c - v_1)), "does not follow"),
+    "context forgotten": (pull(CONTEXT_IN, g * alpha * v_1), "the context is missing"),
+    "diagonal alone": (pull(g * v_1 * alpha * (1 - alpha)), "1 - alpha stands for the difference"),
+    "sign lost": (pull(CONTEXT_IN, g * alpha * (c - v_1)), "the value comes first"),
     "context squared": (pull(CONTEXT_IN, g * alpha * (v_1 - c**2)), "`pull` does not"),
-    "g lost": (pull(CONTEXT_IN, alpha * (v_1 - c)), "at "),
-    "weight squared": (pull(CONTEXT_IN, g * alpha**2 * (v_1 - c)), "step 2"),
+    "g lost": (pull(CONTEXT_IN, alpha * (v_1 - c)), "g is lost"),
+    "weight squared": (pull(CONTEXT_IN, g * alpha**2 * (v_1 - c)), "the weight is squared"),
+    "weight lost": (pull(CONTEXT_IN, g * (v_1 - c)), "the weight is lost"),
+    "zeros": (
+        lambda *arrays: tuple(torch.zeros_like(x) for x in arrays[:3]),
+        "dq is off by up to",
+    ),
+    "a softmax of whole numbers": (
+        grads("(q @ k.mT / root(q))", "torch.ones(3, dtype=torch.long)"),
+        "not implemented for 'Long'",
+    ),
     "scores left": (pull(FACTORED, CONTEXT_IN), "still contains"),
     "nothing subtracted": (
         grads("(dP - (P * dP).sum(-1, keepdim=True))", "dP"),

@@ -7,6 +7,7 @@ import numpy as np
 import sympy as sp
 import torch
 import torch.nn.functional as F
+from mpmath import mp
 
 import attn_utils
 from attn_course import derive
@@ -139,27 +140,33 @@ RIGHT["16.1"] = {
     ),
 }
 WRONG["16.1"] = {
-    "sigmoid turned round": ((gate(CONTEXT_IN, c / (1 + sp.exp(lse - s_0))), PULLED), "step 2 of"),
-    "s_0 for its exponential": ((gate(c * Z / (Z + s_0)), PULLED), "step 1 of `gate`"),
-    "Z forgotten": ((gate(c / (Z + SINK), GATE), PULLED), "`gate`"),
+    "sigmoid turned round": (
+        (gate(CONTEXT_IN, c / (1 + sp.exp(lse - s_0))), PULLED),
+        "a high sink closes the gate; at",
+    ),
+    "s_0 for its exponential": ((gate(c * Z / (Z + s_0)), PULLED), "the sink stands for"),
+    "Z forgotten": ((gate(c / (Z + SINK), GATE), PULLED), "Z is lost above"),
     "Z left": ((gate(CONTEXT_IN, c / (1 + SINK / Z)), PULLED), "still contains Z"),
     "two exponentials": (
         (gate(CONTEXT_IN, c * sp.exp(lse) / (sp.exp(lse) + SINK)), PULLED),
         "one and the same exponential",
     ),
-    "ratio of scores": ((gate(CONTEXT_IN, c * lse / (lse + s_0)), PULLED), "at c = "),
-    "the limit": ((gate(CONTEXT_IN, c), PULLED), "step 2"),
-    "another sign": ((GATED, sink_pull(TWO_SHARES, -PULL)), "step 2 of `sink_pull`"),
+    "ratio of scores": (
+        (gate(CONTEXT_IN, c * lse / (lse + s_0)), PULLED),
+        "where their exponentials",
+    ),
+    "the limit": ((gate(CONTEXT_IN, c), PULLED), "the limit of a very low sink"),
+    "another sign": ((GATED, sink_pull(TWO_SHARES, -PULL)), "the sign is lost"),
     "a factor lost": (
         (GATED, sink_pull(TWO_SHARES, -g * alpha * c)),
-        "`sink_pull` does not follow",
+        "the weight of the sink is lost",
     ),
     "a factor squared": (
         (GATED, sink_pull(TWO_SHARES, -g * alpha * (1 - alpha) ** 2 * c)),
-        "1 of 2 chains holds",
+        "one of the fractions is squared",
     ),
-    "g lost": ((GATED, sink_pull(TWO_SHARES, PULL / g)), "of `sink_pull`"),
-    "C for c": ((GATED, sink_pull(-g * C * alpha * (1 - alpha))), "step 1 of `sink_pull`"),
+    "g lost": ((GATED, sink_pull(TWO_SHARES, PULL / g)), "g is lost"),
+    "C for c": ((GATED, sink_pull(-g * C * alpha * (1 - alpha))), "before: C is c times Z"),
     "stops halfway": ((GATED, sink_pull(TWO_SHARES)), "until nothing but alpha, c and g is left"),
     "ignored": (
         lambda q, k, v, sink, mask: attn_utils.attend(q, k, v, mask=mask)[0],
@@ -427,7 +434,25 @@ RIGHT["16.2"] = {
             )
         )
     ),
+    "rows times the inverse root": others(
+        scores=lambda q, k, t: (
+            t
+            * (q * q.square().sum(-1, keepdim=True).rsqrt())
+            @ (k * k.square().sum(-1, keepdim=True).rsqrt()).mT
+        )
+    ),
+    "t on the keys": others(
+        scores=lambda q, k, t: F.normalize(q, dim=-1) @ (t * F.normalize(k, dim=-1)).mT
+    ),
     "exponentials below one": others(weights=tanh_by_exponentials_below_one),
+    "a log-softmax": others(
+        weights=lambda scores, t, mask: (
+            torch.where(mask, t * torch.tanh(scores / t), -INF).log_softmax(-1).exp()
+        )
+    ),
+    "minus the logarithm of the odds": others(
+        bound=lambda n, epsilon: -math.log(epsilon / ((n - 1) * (1 - epsilon))) / 2
+    ),
     "a sigmoid": others(weights=by_hand),
     "a bias of minus infinity": others(
         weights=lambda scores, t, mask: (
@@ -452,10 +477,10 @@ RIGHT["16.2"] = {
     ),
 }
 WRONG["16.2"] = {
-    "a lead of t": (at_most(A_RAISED, ("<=", 1 / (1 + (n - 1) * LOW))), "step 2 of `at_most`"),
-    "one rival": (at_most(A_RAISED, ("<=", HIGH / (HIGH + LOW))), "`at_most`"),
+    "a lead of t": (at_most(A_RAISED, ("<=", 1 / (1 + (n - 1) * LOW))), "the lead is 2 t: the key"),
+    "one rival": (at_most(A_RAISED, ("<=", HIGH / (HIGH + LOW))), "that is one rival"),
     "at most one": (at_most(A_RAISED, BOTH_ENDS, ("<=", n / n)), "not the best bound"),
-    "n rivals": (at_most(A_RAISED, ("<=", HIGH / (HIGH + n * LOW))), "does not"),
+    "n rivals": (at_most(A_RAISED, ("<=", HIGH / (HIGH + n * LOW))), "before: there are n - 1"),
     "the least weight": (at_most((">=", LOW / (LOW + (n - 1) * HIGH))), "asked for"),
     "an equality": (at_most(("=", HIGH / (HIGH + R)), BOTH_ENDS, BOUND), "step 1"),
     "R left": (at_most(A_RAISED), "still contains R"),
@@ -730,6 +755,34 @@ def in_numpy(q, k, v, kept):
     return share, share[:, None] * (c_1 - c_0)
 
 
+def by_pairs_of_values(q, k, v, kept):
+    """Each kept value minus each dropped one, times the weight of the dropped one."""
+    weights = (q @ k.T / root(q)).softmax(-1)
+    dropped = weights.scatter(1, kept, 0.0)
+    ours = weights - dropped
+    ours = ours / ours.sum(-1, keepdim=True)
+    pairs = (v[:, None] - v).expand(len(q), -1, -1, -1)  # (T, S, S, dv)
+    return dropped.sum(-1), torch.einsum("ti,tj,tijv->tv", ours, dropped, pairs)
+
+
+def in_400_digits(q, k, v, kept):
+    """Sparse minus full as it stands; enough digits are left."""
+    shares, errors = [], []
+    with mp.workdps(400):
+        for x, row in zip(q.tolist(), kept.tolist(), strict=True):
+            scores = [mp.fdot(x, key) / mp.sqrt(len(x)) for key in k.tolist()]
+            exps = [mp.exp(score) for score in scores]
+            ours = [e if j in row else mp.zero for j, e in enumerate(exps)]
+            shares.append(float(1 - sum(ours) / sum(exps)))
+            errors.append(
+                [
+                    float(mp.fdot(ours, column) / sum(ours) - mp.fdot(exps, column) / sum(exps))
+                    for column in v.T.tolist()
+                ]
+            )
+    return torch.tensor(shares, dtype=q.dtype), torch.tensor(errors, dtype=q.dtype)
+
+
 def by_subtraction(q, k, v, kept):
     weights = (q @ k.T / root(q)).softmax(-1)
     share = weights.scatter(1, kept, 0.0).sum(-1)
@@ -763,18 +816,32 @@ RIGHT["16.3"] = {
     "row by row": (by_rows, by_log_weights),
     "exponentials, NumPy": (by_exponentials, in_numpy),
     "a mask, unread rows emptied": (by_a_mask_over_read_rows, error_of_dropping),
+    "the course's own, 400 digits": (
+        lambda q, k, v, kept: attn_utils.attend(q[:, None], k[kept], v[kept])[0][:, 0],
+        in_400_digits,
+    ),
+    "pairs of values": (sparse_attend, by_pairs_of_values),
 }
 WRONG["16.3"] = {
-    "another sign": (error(CONTEXTS_IN, -ONE_FRACTION), "step 2 of `error`"),
-    "kept share": (error(CONTEXTS_IN, (1 - epsilon) * (c_1 - c_0)), "does not follow"),
+    "another sign": (error(CONTEXTS_IN, -ONE_FRACTION), "that is full minus sparse"),
+    "kept share": (
+        error(CONTEXTS_IN, (1 - epsilon) * (c_1 - c_0)),
+        "the weight of the kept keys; at",
+    ),
     "both shares": (
         error(CONTEXTS_IN, ONE_FRACTION, epsilon * (1 - epsilon) * (c_1 - c_0)),
-        "step 3",
+        "one factor too many",
     ),
-    "odds": (error(CONTEXTS_IN, ONE_FRACTION, epsilon / (1 - epsilon) * (c_1 - c_0)), "of `error`"),
-    "c_0 lost": (error(CONTEXTS_IN, epsilon * c_1), "step 2 of `error` does"),
+    "odds": (
+        error(CONTEXTS_IN, ONE_FRACTION, epsilon / (1 - epsilon) * (c_1 - c_0)),
+        "over the sum of both Z",
+    ),
+    "c_0 lost": (error(CONTEXTS_IN, epsilon * c_1), "the dropped context is lost"),
     "Z left": (error(CONTEXTS_IN, ONE_FRACTION), "still contains Z_0"),
-    "not renormalised, a chain": (error(C_1 / (Z_1 + Z_0) - (C_1 + C_0) / (Z_1 + Z_0)), "step 1"),
+    "not renormalised, a chain": (
+        error(C_1 / (Z_1 + Z_0) - (C_1 + C_0) / (Z_1 + Z_0)),
+        "Z_1 alone is below it",
+    ),
     "not renormalised": (
         sparse("softmax(-1)", "exp() / (q @ k.T / root(q)).exp().sum(-1, keepdim=True)"),
         "after dropping they must add up to one again",
@@ -967,7 +1034,10 @@ WRONG["16.4"] = {
         "each entry chooses for itself",
     ),
     "middle": (edited(by_middle, "q.abs() @ half.T", "0"), "the middle of the box"),
-    "least": (block("min=0", "min=-INF, max=0", "max=0) @ low", "min=0) @ low"), "the least score"),
+    "least": (
+        block("min=0", "min=-INF, max=0", "max=0) @ low", "min=0) @ low"),
+        "the other way round than asked",
+    ),
     "sizes": (
         block(
             "q.clamp(min=0) @ high.T + q.clamp(max=0) @ low.T",
@@ -1123,6 +1193,12 @@ def step_in_numpy(state, key, value, eta, keep):
     return state + eta * np.outer(key, value - key @ state)
 
 
+def step_of_rows(state, key, value, eta, keep):
+    rows = [keep * row for row in (state["rows"] if isinstance(state, dict) else state)]
+    old = sum(x * row for x, row in zip(key, rows, strict=True))
+    return {"rows": [row + eta * x * (value - old) for x, row in zip(key, rows, strict=True)]}
+
+
 def step_in_place(state, key, value, eta, keep):
     state *= keep
     state += eta * torch.outer(key, value - key @ state)
@@ -1146,14 +1222,21 @@ RIGHT["16.5"] = {
     "old out, new in": (old_out_new_in, delta_read),
     "corrected values": (corrected_values, read_corrected),
     "NumPy": (step_in_numpy, lambda state, query: query.numpy() @ state),
+    "a dictionary of rows": (
+        step_of_rows,
+        lambda state, query: sum(x * row for x, row in zip(query, state["rows"], strict=True)),
+    ),
 }
 WRONG["16.5"] = {
-    "r_q for r_k": (reading(SPLIT, r_q + eta * s * (v - r_q)), "step 2 of `reading`"),
-    "the score forgotten": (reading(SPLIT, r_q + eta * (v - r_k)), "does not follow"),
-    "only fading": (reading(SPLIT, (1 - eta) * r_q + eta * v), "step 2 of"),
-    "the old value stays": (reading(OF_QUERY + eta * v * SCORE), "step 1 of `reading`"),
-    "another sign": (reading(SPLIT, r_q - eta * s * (v - r_k)), "of `reading` does"),
-    "eta lost": (reading(SPLIT, r_q + s * (v - r_k)), "the line before"),
+    "r_q for r_k": (reading(SPLIT, r_q + eta * s * (v - r_q)), "not what the query reads"),
+    "the score forgotten": (reading(SPLIT, r_q + eta * (v - r_k)), "before: the score of query"),
+    "only fading": (reading(SPLIT, (1 - eta) * r_q + eta * v), "only the key itself reads"),
+    "the old value stays": (
+        reading(OF_QUERY + eta * v * SCORE),
+        "the old value is not taken out; at",
+    ),
+    "another sign": (reading(SPLIT, r_q - eta * s * (v - r_k)), "before: the sign is turned"),
+    "eta lost": (reading(SPLIT, r_q + s * (v - r_k)), "eta is lost"),
     "a sum left": (reading(SPLIT), "still contains"),
     "adds": (step(" - old", ""), "as linear attention does"),
     "everything fades": (
@@ -1202,6 +1285,8 @@ WRONG["16.5"] = {
     "one minus keep": (step("keep * state", "(1 - keep) * state"), "here 1 - keep stays"),
     "thrown away": (step("return state + ", "return "), "the state is thrown away"),
     "no write": (step("return state +", "return state + 0 *"), "the write is missing"),
+    "the old value out alone": (step("value - old", "-old"), "the new one is not written"),
+    "eta cut off": (step("eta *", "min(eta, 1) *"), "eta is cut off at 1"),
     "mean of the rows": (step("key @ state", "state.mean(0)"), "the mean of all rows"),
     "turned round": (
         step("torch.outer(key, value - old)", "torch.outer(value - old, key)"),

@@ -206,12 +206,15 @@ RIGHT["14.3"] = {
 WRONG["14.3"] = {
     "exchanged": (
         share(SPLIT, (1 - alpha) * f_1 / n_1 + alpha * f_0 / n_0),
-        "step 2 of `share` does not follow",
+        "alpha is the weight of the matches",
     ),
-    "of all keys": (share(SPLIT, alpha * f_1 / (n_0 + n_1) + (1 - alpha) * f_0 / n_0), "step 2 of"),
-    "limit": (share(SPLIT, f_1 / n_1), "does not follow"),
-    "second term dropped": (share(SPLIT, alpha * f_1 / n_1), "of `share` does"),
-    "average": (share((f_0 + f_1) / (n_0 + n_1)), "step 1 of `share`"),
+    "of all keys": (
+        share(SPLIT, alpha * f_1 / (n_0 + n_1) + (1 - alpha) * f_0 / n_0),
+        "by the number of all keys",
+    ),
+    "limit": (share(SPLIT, f_1 / n_1), "all of the weight; at"),
+    "second term dropped": (share(SPLIT, alpha * f_1 / n_1), "the other keys are lost"),
+    "average": (share((f_0 + f_1) / (n_0 + n_1)), "if all scores are equal"),
     "score left": (share(SPLIT, FACTORS), "still contains"),
     "as if once": (logs("(n - m) / m", "n - 1"), "for a single match"),
     "matches left out": (logs("(n - m) / m", "n - m"), "the number of matches is left out"),

@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import sympy as sp
+import torch
 
 from attn_course import derive
 from bank import edited
@@ -95,6 +96,12 @@ WRONG["12.1"] = {
     "another shape": (lambda layer, x: layer(x.T) is None, "was given an array of shape (5, "),
     "always": (lambda layer, x: True, "yes every time: for"),
     "never": (lambda layer, x: False, "no every time"),
+    "tokens shuffled in place": (
+        lambda layer, x: (
+            np.random.default_rng(0).shuffle(x) or bool(np.allclose(layer(x), layer(x)))
+        ),
+        "changes its argument x in place",
+    ),
 }
 INPUT_KINDS["12.1"] = {
     "is_equivariant": {
@@ -173,6 +180,10 @@ def interleaved(positions, d, base):
     return found
 
 
+def in_bfloat16(positions):
+    return torch.tensor(np.asarray(positions)).bfloat16().double().numpy()
+
+
 def single(positions, d, base):
     a = np.asarray(positions, np.float32)[:, None] * thetas(d, base).astype(np.float32)
     return np.concatenate([np.cos(a), np.sin(a)], -1)
@@ -212,6 +223,19 @@ WRONG["12.3"] = {
     ),
     "base ignored": (rates_of("thetas(d, 10_000.0)"), "use the base that is given"),
     "transposed": (sinusoid("-1)", "-1).T"), "the shape is"),
+    "positions in bfloat16": (
+        sinusoid("np.asarray(positions)", "in_bfloat16(positions)"),
+        "bfloat16 holds no odd number",
+    ),
+    "a table of 512 positions": (
+        sinusoid("np.asarray(positions)", "np.mod(positions, 512)"),
+        "inner products are off by up to",
+    ),
+    "two cosines": (sinusoid("np.sin", "np.cos"), "without its sine a hand"),
+    "angles in float16": (
+        sinusoid("p * rates", "np.float64(np.float16(p) * np.float16(rates))"),
+        "base = 1",
+    ),
 }
 INPUT_KINDS["12.3"] = {
     "sinusoid": {
@@ -399,15 +423,15 @@ RIGHT["12.5"] = {
 WRONG["12.5"] = {
     "chain: sign of the sine": (
         chain(collected, (inner * sp.cos(far) - cross * sp.sin(far), ""), end),
-        "step 2 of `score`",
+        "the sine has the wrong sign",
     ),
     "chain: second term dropped": (
         chain(collected, added, (inner * sp.cos(d_turn), "")),
-        "step 3 of `score`",
+        "the term with the sine is missing",
     ),
     "chain: m + n": (
         chain((inner * sp.cos(a + b) + cross * sp.sin(a + b), ""), end),
-        "step 1 of `score`",
+        "the angles are added, but their difference counts",
     ),
     "chain: angle forgotten": (
         chain(collected, (sp.sqrt((q1**2 + q2**2) * (k1**2 + k2**2)) * sp.cos(d_turn), ""), end),
@@ -415,11 +439,11 @@ WRONG["12.5"] = {
     ),
     "chain: q1 k1 - q2 k2": (
         chain(((q1 * k1 - q2 * k2) * sp.cos(far) + cross * sp.sin(far), ""), end),
-        "step 1 of `score` ",
+        "q_1 k_1 and q_2 k_2 are added",
     ),
     "chain: q1 k2 + q2 k1": (
         chain(collected, (inner * sp.cos(far) + (q1 * k2 + q2 * k1) * sp.sin(far), ""), end),
-        "2 of `score` ",
+        "q_2 k_1 is subtracted, not added",
     ),
     "chain: n for m, sign of the sine": (
         chain((given.subs(n, m - delta), ""), (end[0].subs(delta, -delta), "")),
@@ -441,6 +465,21 @@ WRONG["12.5"] = {
     "another base": (angles_by("thetas(d, 500.0)"), "frequencies are 1, 0.2"),
     "one angle for all": (angles_by("np.ones(d // 2)"), "frequencies are 1, 1"),
     "adds": (lambda x, p, b: x + interleaved(p, x.shape[-1], b), "adds nothing"),
+    "positions in bfloat16": (
+        rotated("np.asarray(positions)", "in_bfloat16(positions)"),
+        "bfloat16 holds no odd number",
+    ),
+    "a table of 512 positions": (
+        rotated("np.asarray(positions)", "np.mod(positions, 512)"),
+        "turns by 1: are large positions rounded?",
+    ),
+    "halved": (lambda x, p, b: rotate_pairs(x, p, b) / 2, "stretched or shrunk alike"),
+    "the second of each pair left out": (
+        rotated(
+            "return x", "x = x * (np.arange(d) % 2 < 1)\n    return x", "other * np.sin(a)", "0"
+        ),
+        "some coordinates are lost",
+    ),
     "arange": (
         lambda x, p, b: rotate_pairs(x, np.arange(x.shape[-2]), b),
         "position 1 turns no more than",
@@ -490,6 +529,7 @@ WRONG["12.6"] = {
     "turned the other way": (back("-r", "r"), "ahead, which the mask hides"),
     "minus": (back("40", "-40"), "has the lowest score of all"),
     "twice r": (back("-r", "-2 * r"), "twice too far"),
+    "one too far": (back("-r", "-r - 1"), "it looks 4 back, where 3 back is asked for"),
     "zero": (queries("0 * k"), "uniform weights"),
     "one vector": (queries("k", "k, k", "k"), "a query and a key"),
     "shapes": (queries("np.ones((d, d))"), "the shape of the query"),

@@ -123,6 +123,7 @@ WRONG["9.1"] = {
         "row i must be sentence i",
     ),
     "floats": (rows_with("return ids,", "return ids.float(),"), "the ids are floats"),
+    "short integers": (rows_with("return ids,", "return ids.int(),"), "of type int32"),
     "mask first": (rows_with("return ids, mask", "return mask, ids"), "the mask came first"),
     "ids only": (rows_with("return ids, mask", "return ids"), "two tensors are expected"),
 }
@@ -227,6 +228,24 @@ class TwoLayers(Encoder):
         return self.norm(memory), self.bridge(torch.cat([last[-2], last[-1]], -1)).tanh()
 
 
+class Flipped(Encoder):
+    """A forward GRU reads the words, another one reads them flipped in front of the padding."""
+
+    def __init__(self, num_tokens, width):
+        super().__init__(num_tokens, width)
+        self.gru, self.back = (nn.GRU(width, width // 2, batch_first=True) for _ in range(2))
+
+    def forward(self, ids, mask):
+        x, lengths = self.embed(ids), mask.sum(1)
+        places = torch.arange(ids.shape[1]).expand_as(ids)
+        flip = torch.where(mask, lengths[:, None] - 1 - places, places)[..., None]
+        forward, _ = self.gru(x)
+        flipped, _ = self.back(x.gather(1, flip.expand_as(x)))
+        ends = torch.cat([forward, flipped], -1)[torch.arange(len(ids)), lengths - 1]
+        memory = torch.cat([forward, flipped.gather(1, flip.expand_as(flipped))], -1)
+        return self.norm(memory), self.bridge(ends).tanh()
+
+
 class ForwardOnly(Encoder):
     def __init__(self, num_tokens, width):
         super().__init__(num_tokens, width)
@@ -272,6 +291,11 @@ RIGHT["9.2"] = {
     "sentence by sentence": OneByOne,
     "two cells": TwoCells,
     "an LSTM of two layers": TwoLayers,
+    "flipped for a second GRU": Flipped,
+    "the state is the maximum of the memory": encoder(
+        "ends = torch.cat([last[0], last[1]], -1)",
+        "ends = memory.masked_fill(~mask[..., None], -INF).amax(1)",
+    ),
     "the state is the mean of the memory": encoder(
         "ends = torch.cat([last[0], last[1]], -1)",
         "ends = (memory * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)",
@@ -331,6 +355,10 @@ WRONG["9.2"] = {
     "the memory detached": (
         encoder("return self.norm(memory)", "return self.norm(memory).detach()"),
         "no gradient flows back from the memory",
+    ),
+    "the state of the backward direction": (
+        encoder("torch.cat([last[0], last[1]], -1)", "torch.cat([last[1], last[1]], -1)"),
+        "the state is made of one direction alone",
     ),
     "the state of one word": (
         encoder("self.bridge(ends)", "self.bridge(x[:, 0])"),
@@ -715,6 +743,21 @@ WRONG["9.4"] = {
         "the layer score is left out",
     ),
     "relu": (additive(".tanh()", ".relu()"), "relu stands where tanh belongs"),
+    "sigmoid": (additive(".tanh()", ".sigmoid()"), "a sigmoid stands where tanh belongs"),
+    "tanh of the scores": (
+        additive(").tanh()", ")", "squeeze(-1)", "squeeze(-1).tanh()"),
+        "it belongs before the layer `score`",
+    ),
+    "a difference": (additive("+ self", "- self"), "the key's part is subtracted"),
+    "a matrix for a layer": (
+        bilinear(
+            "nn.Linear(width, width, bias=False)",
+            "nn.Parameter(torch.randn(width, width))",
+            "self.key(memory)",
+            "(memory @ self.key)",
+        ),
+        "has no linear layer called key; yours has the parameter key",
+    ),
     "layers exchanged": (
         additive(
             "self.query(queries)", "self.key(queries)", "self.key(memory)", "self.query(memory)"
@@ -765,7 +808,7 @@ WRONG["9.4"] = {
     ),
     "other names": (
         additive("self.query", "self.W", "self.key", "self.U", "self.score", "self.v"),
-        "yours has U.weight, W.bias, W.weight and v.weight",
+        "yours has the parameters U.weight, W.bias, W.weight and v.weight",
     ),
     "detached": (
         additive("self.query(queries)", "self.query(queries).detach()"),
@@ -966,6 +1009,14 @@ WRONG["9.5"] = {
         decoder("query = self.norm(hidden)", "query = self.norm(self.embed(tokens))"),
         "the query does not change with the hidden state",
     ),
+    "the hidden state reaches the logits through its question alone": (
+        decoder("torch.cat([query, context[:, 0]], -1)", "context[:, 0].repeat(1, 2)"),
+        "the hidden state itself belongs beside the context",
+    ),
+    "a query without an axis": (
+        decoder("query[:, None]", "query"),
+        "it wants (B, T, D), in a step (B, 1, D)",
+    ),
     "context unused": (
         decoder("context[:, 0]], -1)", "0 * context[:, 0]], -1)"),
         "what the attention read is not used",
@@ -984,7 +1035,7 @@ WRONG["9.5"] = {
     ),
     "attention not registered": (
         decoder("self.attention = attention", "self.attention = lambda *x: attention(*x)"),
-        "the attention is no submodule",
+        "the attention that was given is no submodule",
     ),
     "mask lost": (
         decoder("memory, mask)\n        fed", "memory, torch.ones_like(mask))\n        fed"),
@@ -1130,6 +1181,11 @@ WRONG["9.6"] = {
         "a word of a short sentence weighs more",
     ),
     "sum": (loss(" / real.sum()", ""), "the sum over all real words, not their mean"),
+    "divided by the steps": (
+        loss("/ real.sum()", "/ targets.shape[1]"),
+        "divided by the number of steps",
+    ),
+    "perplexity": (loss(TOTAL, f"({TOTAL}).exp()"), "the exponential of the mean"),
     "per sentence": (loss("/ real.sum()", "/ len(targets)"), "divided by the number of sentences"),
     "smoothing missing": (
         loss("(1 - smoothing) * right - smoothing * log_probs.mean(-1)", "right"),
@@ -1240,6 +1296,7 @@ RIGHT["9.7"] = {
         "        optimiser.zero_grad()\n        loss.backward()",
     ),
     "a closure": trained_by_a_closure,
+    "losses in a tensor": loop("return losses", "return torch.tensor(losses)"),
     "grad = None": loop(
         "optimiser.zero_grad()",
         "for parameter in model.parameters():\n            parameter.grad = None",
@@ -1397,6 +1454,10 @@ RIGHT["9.8"] = {
     "columns, cut at the end": in_columns,
 }
 WRONG["9.8"] = {
+    "all that was written is fed in": (
+        search("step(last,", "step(torch.stack([torch.full((num_sentences,), BOS), *tokens], 1),"),
+        "the token written last of each sentence",
+    ),
     "nothing fed back": (search("step(last", "step(0 * last + BOS"), "BOS was fed in again"),
     "second best": (
         search("logits.argmax(-1)", "logits.topk(2).indices[:, 1]"),

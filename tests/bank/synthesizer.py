@@ -157,6 +157,14 @@ RIGHT["7.1"] = {
     "all columns, hidden beyond the sequence": (WithAllColumns,),
 }
 WRONG["7.1"] = {
+    "forward still empty": (
+        layer_with("T = x.shape[1]", 'raise NotImplementedError("your answer here")'),
+        "`forward` is still empty",
+    ),
+    "the input doubled in place": (
+        layer_with("T = x.shape[1]", "x.data.mul_(2)\n        T = x.shape[1]"),
+        "forward changes its argument x in place",
+    ),
     "weights kept by shape": (WithKeptWeights, "weights or a mask of an earlier call again"),
     "a mask for 8 tokens": (
         layer_with(

@@ -24,6 +24,10 @@ def loop_scores(q, k):
     return torch.stack([torch.stack([torch.stack(r) for r in b]) for b in rows]) / d**0.5
 
 
+def scaled_in_place(q, k):
+    return q.div_(root(q)) @ k.mT
+
+
 def root(q):
     return math.sqrt(q.shape[-1])
 
@@ -410,6 +414,7 @@ WRONG["6.1"] = {
     "no batch axis": (with_shape("scores", (5, 5)), "batch axis is missing"),
     "scores like the input (004-8)": (with_shape("scores", (2, 5, 12)), "pair of tokens"),
     "heads after tokens": (with_shape("q_heads", (2, 5, 3, 4)), "their order is not"),
+    "the heads not merged": (with_shape("y", (2, 3, 5, 4)), "the heads are still apart"),
     "d/h heads (004-10)": (with_shape("q_heads", (2, 4, 5, 3)), "not 4 heads of width 3"),
     "full width per head": (with_shape("q_heads", (2, 3, 5, 12)), "its share of the width"),
     "one context for all heads": (
@@ -438,6 +443,12 @@ RIGHT["6.2"] = {
     ),
 }
 WRONG["6.2"] = {
+    "a tuple": (lambda q, k: (q @ k.mT / root(q),), "return the one tensor in it"),
+    "q scaled in place": (scaled_in_place, "scaled_in_place changes an argument in place"),
+    "the numbers of q scaled in place": (
+        edited(scaled_in_place, "q.div_", "q.data.div_"),
+        "changes its argument q in place",
+    ),
     "`.T`": (lambda q, k: q @ k.T / root(q), "only the last two may swap: it"),
     "`.T`, unscaled": (
         lambda q, k: q @ k.T,
@@ -490,6 +501,10 @@ RIGHT["6.3"] = {
     "a logarithm of sums, keyword by keyword": (logsumexp_attend,),
 }
 WRONG["6.3"] = {
+    "the mask turned round in place": (
+        attend_with("~mask", "mask.logical_not_()"),
+        "changes its argument mask in place",
+    ),
     "rows without a key looked for in all heads": (
         attend_with(".nan_to_num(0.0)", ".masked_fill(~mask.any(1, keepdim=True), 0)"),
         "comes out as nan; it should be zero",
@@ -593,6 +608,7 @@ WRONG["6.4"] = {
     "nothing hidden": (lambda n: torch.ones(n, n).bool(), "no key is hidden"),
     "one too far": (lambda n: torch.ones(n, n).tril(1).bool(), "just after it"),
     "nan": (lambda n: torch.ones(n, n).triu(1) * -INF, "0 times infinity"),
+    "plus infinity": (lambda n: torch.full((n, n), INF).triu(1), "it gives nan (length"),
     "a nudge": (lambda n: torch.full((n, n), -1.0).triu(1) * 2, "of its weight on later keys"),
     "added, only -20": (lambda n: torch.full((n, n), -20.0).triu(1), "a low number such as -20"),
     "added, only -10000": (
@@ -647,6 +663,10 @@ WRONG["6.5"] = {
     "no merge": ((cut, None), "merge_heads is still empty"),
     "no split": ((None, glue), "split_heads is still empty"),
     "merge sums": ((cut, lambda x: x.sum(1)), "summed, where they stand side by side"),
+    "no gradient through one of two": (
+        (lambda x, h: cut(x.detach(), h), glue),
+        "merge_heads is right. split_heads: the numbers are right, but no gradient",
+    ),
     "a list of heads": ((lambda x, h: x.chunk(h, -1), glue), "tensors, where 1 is expected"),
     "view of swapped memory": (
         (cut, lambda x: x.transpose(1, 2).view(x.shape[0], x.shape[2], -1)),
@@ -674,6 +694,20 @@ RIGHT["6.6"] = {
     "a mask that grows with the longest input": (WithCut,),
 }
 WRONG["6.6"] = {
+    "forward still empty": (
+        layer_with("q, k, v = self.split(x)", 'raise NotImplementedError("your answer here")'),
+        "`forward` is still empty",
+    ),
+    "forward misspelt": (layer_with("def forward", "def foward"), 'the required "forward"'),
+    "a softmax of whole numbers": (
+        weights_with("look.long().softmax(-1)"),
+        "not implemented for 'Long'",
+    ),
+    "the input doubled in place": (
+        layer_with("q, k, v = self.split(x)", "x.data.mul_(2)\n        q, k, v = self.split(x)"),
+        "forward changes its argument x in place",
+    ),
+    "hidden scores at -10": (layer_with("-INF", "-10.0"), "minus infinity does not: it is off"),
     "the mask of the first call": (WithFirstMask, "the mask has a fixed length"),
     "a mask of 8 tokens, cut to length": (
         edited(WithBuffer, "(1024, 1024)", "(8, 8)"),
@@ -889,6 +923,11 @@ WRONG["6.7"] = {
     ),
     "only parameters": ((num_parameters, None), "num_flops is still empty"),
     "something else": ((num_parameters, lambda T, D, H: T * D), "0.0004085 of what"),
+    "rounded": (
+        (num_parameters, lambda T, D, H: round(num_flops(T, D, H), -3)),
+        "num_parameters is right. num_flops: 62,669,000 operations at T = 100, D = 256, 8 heads, which is "
+        "1.000003 of what",
+    ),
 }
 INPUT_KINDS["6.7"] = {
     "num_parameters": {

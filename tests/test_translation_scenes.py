@@ -6,9 +6,8 @@ import re
 import pytest
 
 from attn_course.translation.corpora import embedded
-from attn_course.translation.grammar import FEW, Clause, Phrase, decline
 from attn_course.translation.lexicon import ADJECTIVES, NOUNS, PLACES, VERBS
-from attn_course.translation.scenes import draw, finish
+from attn_course.translation.scenes import FEW, Clause, Phrase, decline, draw, finish
 
 ALL_NOUNS = NOUNS + [noun for noun, _ in PLACES]
 SCENES = draw(1500, seed=5)

@@ -8,10 +8,10 @@ import pytest
 from course import ROOT
 
 from attn_course import register
-from attn_grader import markdown_html
-from attn_grader.markdown_html import as_html, as_mathml
-from attn_grader.page_data import rubric_items
+from attn_grader import render
+from attn_grader.pages import rubric_items
 from attn_grader.references import references
+from attn_grader.render import as_html, as_mathml
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -32,9 +32,9 @@ HOSTILE = [
 ]
 TAGS = {
     *"p em strong code pre ul ol li hr br blockquote table thead tbody tr th td".split(),
-    *markdown_html.TAGS,
+    *render.TAGS,
 }
-NAMES = {"class", "start", *markdown_html.ATTRIBUTES}
+NAMES = {"class", "start", *render.ATTRIBUTES}
 
 
 class Seen(HTMLParser):
