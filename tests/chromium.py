@@ -48,7 +48,8 @@ class FileServer(http.server.SimpleHTTPRequestHandler):
     def copyfile(self, source, target):
         data = source.read()
         self.sent.append(len(data))
-        target.write(data)
+        with contextlib.suppress(ConnectionError):  # the browser may have left the page
+            target.write(data)
 
 
 @contextlib.contextmanager

@@ -79,10 +79,12 @@ def test_the_lock_holds_a_version_of_every_package_inside_its_range():
     assert LOCK["torch"] == "2.13.0"
 
 
-def test_the_version_has_its_dated_place_in_the_changelog():
+def test_changelog_and_citation_have_the_version_and_its_date():
     text = (ROOT / "CHANGELOG.md").read_text("utf-8")
-    released = re.findall(r"^## (\d+\.\d+\.\d+) - \d{4}-\d{2}-\d{2}$", text, re.M)
-    assert released[0] == PROJECT["version"]
+    version, date = re.search(r"^## (\d+\.\d+\.\d+) - (\d{4}-\d{2}-\d{2})$", text, re.M).groups()
+    assert version == PROJECT["version"]
+    citation = (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {version}\ndate-released: {date}\n" in citation
 
 
 def test_the_floors_that_ci_runs_are_those_of_the_core():
