@@ -226,7 +226,7 @@ def _cells_of_notebook(notebook):
     cells = []
     for number, entry in enumerate(entries, 1):
         kind = KINDS.get(_string(entry.get("cell_type")))
-        source = entry.get("source", entry.get("input"))  # a code cell of version 3 has the latter
+        source: Any = entry.get("source", entry.get("input"))  # the latter in version 3
         if _is_list_of(source, str):
             source = "".join(source)
         if kind is None or not isinstance(source, str):
