@@ -122,18 +122,18 @@ class Results:
         self.where: dict[Key, int] = {}
         self.versions: dict[Key, tuple[str, str]] = {}
         _lock(self.file)
-        known, unreadable = self._read()
+        old_seed, unreadable = self._read()
         if unreadable:
-            shown = ", ".join(map(str, unreadable[:MOST_NAMED]))
+            lines = ", ".join(map(str, unreadable[:MOST_NAMED]))
             more = " and others" if len(unreadable) > MOST_NAMED else ""
             log.warning(
-                f"{path}: skipped what cannot be read (line {shown}{more}); what it held is graded again."
+                f"{path}: skipped what cannot be read (line {lines}{more}); what it held is graded again."
             )
-        if seed not in (None, known) and self.where:
+        if seed not in (None, old_seed) and self.where:
             log.warning(f"{path} was graded with another seed; every file is graded again.")
             self.versions.clear()
-        self.seed: int = seed or known or secrets.randbits(128)
-        if self.seed != known:
+        self.seed: int = seed or old_seed or secrets.randbits(128)
+        if self.seed != old_seed:
             self._append({"seed": f"{self.seed:x}"})
 
     def _read(self):
