@@ -201,7 +201,7 @@ def diff(submission: Path, html: Path | None) -> None:
 
 
 def _zip_file(context, param, path):
-    """An archive that can be written: its name ends in .zip, and its folder is there."""
+    """Return the path of an archive if its name ends in .zip and its folder is there."""
     if path.suffix.lower() != ".zip":
         raise UserError(f"--out must end in .zip, such as {path.name or 'course'}.zip.")
     if not path.parent.is_dir():

@@ -6,7 +6,7 @@ import hmac
 import signal
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -94,7 +94,8 @@ def grade(job: Job, warm: WarmProcess, settings: Settings) -> Record:
     # What is not correct is judged once more with all that the student wrote: a cell may set something
     # up in a way that its text does not tell.
     wrong = [(question, part) for question, part in judged if not best[question.id, part.kind]]
-    others = notebook.left_out(cells, needed, notebook.handed_out(job.notebook))
+    handed_out = notebook.handed_out(job.notebook)
+    others = notebook.left_out(cells, needed, handed_out)
     left = settings.limits.total - (time.monotonic() - began)
     if wrong and others and left > 1:
         every = notebook.cells_to_run(cells, questions, also=others)
@@ -113,7 +114,7 @@ def grade(job: Job, warm: WarmProcess, settings: Settings) -> Record:
             records.append(written(cells, question, part))
     remarks = [
         *submission.remarks,
-        *reused(cells, judged, best),
+        *reused(cells, judged, best, handed_out),
         *(f"cell {number}: {text}" for number, text in sorted(errors.items())),
     ]
     remarks = [one_line(text) for text in remarks[:MAX_REMARKS]]
@@ -271,31 +272,37 @@ def reused(
     cells: Sequence[Cell],
     parts: Sequence[tuple[Question, Part]],
     verdicts: dict[tuple[str, str], PartRecord],
-) -> Iterator[str]:
-    """Yield a remark on each right answer that seems to be the course's own object of that name.
+    handed_out: Collection[str],
+) -> list[str]:
+    """Return a remark on each right answer that seems to be the course's own object of that name.
 
-    This reads imports and attributes alone, never costs a point, and is for a person to weigh.
+    This reads imports and attributes alone, never costs a point, and is for a person to weigh. What
+    cells as handed out import says nothing of the student.
     """
     names = {}  # of right answers
     for question, part in parts:
         if verdicts[question.id, part.kind]:
             names.update(dict.fromkeys(part.answers, question.id))
     modules = {}
-    nodes: list[ast.AST] = []
+    objects: list[tuple[str, str]] = []  # name of a right answer, and of the object that it may be
     for cell in cells:
         tree = parsed(cell.source) if cell.kind == "code" and not notebook.is_check(cell) else None
-        nodes += chain.from_iterable(tree.statements if tree else ())
-    for node in nodes:
-        match node:
-            case ast.ImportFrom(module=str(module)) if module.startswith(OURS):
-                for alias in node.names:
-                    modules[alias.asname or alias.name] = f"{module}.{alias.name}"
-                    if alias.name in names:
-                        yield f"{names[alias.name]}: the answer may be {module}.{alias.name}."
-            case ast.Import():
-                for alias in node.names:
-                    if alias.name.startswith(OURS):
-                        modules[alias.asname or alias.name.partition(".")[0]] = alias.name
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if attribute in names:
-                if name in modules:
-                    yield f"{names[attribute]}: the answer may be {modules[name]}.{attribute}."
+        used = []
+        for node in chain.from_iterable(tree.statements if tree else ()):
+            match node:
+                case ast.ImportFrom(module=str(module)) if module.startswith(OURS):
+                    for alias in node.names:
+                        modules[alias.asname or alias.name] = f"{module}.{alias.name}"
+                        used.append((alias.name, f"{module}.{alias.name}"))
+                case ast.Import():
+                    for alias in node.names:
+                        if alias.name.startswith(OURS):
+                            modules[alias.asname or alias.name.partition(".")[0]] = alias.name
+                case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in modules:
+                    used.append((attribute, f"{modules[name]}.{attribute}"))
+        if notebook.is_changed(cell, handed_out):
+            objects += used
+    remarks = [
+        f"{names[name]}: the answer may be {origin}." for name, origin in objects if name in names
+    ]
+    return list(dict.fromkeys(remarks))

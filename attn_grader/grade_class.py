@@ -163,14 +163,14 @@ def grade_single_file(options: Options) -> int:
 
 def notebooks_of(numbers: Sequence[str]) -> list[str]:
     """Return the names of the notebooks to look for: those asked for, else all."""
-    known = {name[:2]: name for name in register.NOTEBOOKS}
-    wanted = [number.partition("_")[0].zfill(2) for number in numbers]
-    unknown = [said for said, number in zip(numbers, wanted, strict=True) if number not in known]
+    names = {name[:2]: name for name in register.NOTEBOOKS}
+    if not numbers:
+        return list(names.values())
+    chosen = {number: number.partition("_")[0].zfill(2) for number in numbers}
+    unknown = [number for number, key in chosen.items() if key not in names]
     if unknown:
-        raise UserError(f"there is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")
-    if wanted:
-        return [known[number] for number in sorted(set(wanted))]
-    return list(known.values())
+        raise UserError(f"there is no notebook {', '.join(unknown)}; there are {', '.join(names)}.")
+    return [names[key] for key in sorted(set(chosen.values()))]
 
 
 def _refuse(options, out, roster):
@@ -221,8 +221,8 @@ def _marks(options, out, codes):
     """Return all points given by a person so far, those of --written among them."""
     students = codes.keys()
     hidden = {code: student for student, code in codes.items()}
-    place = out / "written.csv"
-    kept = written_marks.load(place, students, strict=False) if place.exists() else {}
+    path = out / "written.csv"
+    kept = written_marks.load(path, students, strict=False) if path.exists() else {}
     arrived = {}
     for path in options.written:
         arrived[str(path)] = written_marks.load(path, students, hidden=hidden)
@@ -234,10 +234,9 @@ def _regraded(questions, files):
     if "" in questions:
         return list(files)
     try:
-        found = [register.find(question_id) for question_id in questions]
+        notebooks = {register.find(question_id).notebook for question_id in questions}
     except KeyError as error:
         raise UserError(f"--regrade: {error.args[0]}") from None
-    notebooks = {question.notebook for question in found}
     return [file for file in files if file.notebook in notebooks]
 
 

@@ -168,8 +168,8 @@ def read_bytes(path: Path | str) -> bytes:
     except (OSError, ValueError) as error:
         if os.path.islink(path):
             raise UnreadableFile("it is a link, not a file.") from None
-        said = getattr(error, "strerror", None) or error
-        raise UnreadableFile(f"it cannot be opened ({said}).") from None
+        reason = getattr(error, "strerror", None) or error
+        raise UnreadableFile(f"it cannot be opened ({reason}).") from None
     if len(data) > MAX_BYTES:
         raise UnreadableFile(f"it is larger than {MAX_BYTES >> 20} MB.")
     if not data.strip():
@@ -198,8 +198,8 @@ def _parsed_json(text):
     except json.JSONDecodeError as error:
         rest = text[error.pos :].strip()
         is_cut = not rest or error.msg.startswith("Unterminated")
-        what = "its JSON breaks off" if is_cut else "it is not valid JSON"
-        raise UnreadableFile(f"{what} (line {error.lineno}, column {error.colno}).") from None
+        fault = "its JSON breaks off" if is_cut else "it is not valid JSON"
+        raise UnreadableFile(f"{fault} (line {error.lineno}, column {error.colno}).") from None
     except ValueError:
         raise UnreadableFile("it is not valid JSON (a number has thousands of digits).") from None
     version = _dictionary(notebook).get("nbformat")
@@ -226,7 +226,7 @@ def _cells_of_notebook(notebook):
     cells = []
     for number, entry in enumerate(entries, 1):
         kind = KINDS.get(_string(entry.get("cell_type")))
-        source = entry.get("source", entry.get("input"))  # a code cell of version 3 has the latter
+        source: Any = entry.get("source", entry.get("input"))  # the latter in version 3
         if _is_list_of(source, str):
             source = "".join(source)
         if kind is None or not isinstance(source, str):
@@ -358,8 +358,8 @@ def near_code(
         names = names_of(source)
         given |= names.given
         used |= names.used | names.used_later
-    wanted = used - given | set(part.answers)
-    near = [cell for cell in never_run if not _given(cell).isdisjoint(wanted)]
+    missing = used - given | set(part.answers)
+    near = [cell for cell in never_run if not _given(cell).isdisjoint(missing)]
     return own + [cell for cell in near if cell not in own]
 
 
@@ -403,13 +403,13 @@ def near_words(cells: Cells, question: Question, handed_out: Collection[str] = (
     return inside or elsewhere
 
 
-def _has_words(cell, question, is_here, known):
-    """Return True if a code cell may answer a question in words, by comments that are not known lines."""
+def _has_words(cell, question, is_here, lines_of_ours):
+    """Return True if a code cell may answer a question in words, by comments that are not ours."""
     is_answer = "answer" in cell.marks or cell.id.endswith(("-code", "-derive"))
     if not is_answer and _is_words(cell.source):
         return True
     lines = [line.strip() for line in cell.source.splitlines()]
-    comments = [line for line in lines if line.startswith("#") and line not in known]
+    comments = [line for line in lines if line.startswith("#") and line not in lines_of_ours]
     return any(is_here or question.id in comment for comment in comments)
 
 
@@ -427,10 +427,10 @@ def is_changed(cell, handed_out):
 
 def _is_words(source):
     """Return True if a code cell holds only comments and texts, or is not Python and defines nothing."""
-    found = parsed(source)
-    if found is None:
+    python = parsed(source)
+    if python is None:
         return not names_of(source).given
-    for nodes in found.statements:
+    for nodes in python.statements:
         match nodes[0]:
             case ast.Expr(value=ast.Constant(value=str())):
                 continue
@@ -500,10 +500,10 @@ def missing_packages(sources: Iterable[str]) -> list[str]:
     for source in sources:
         cell = parsed(source)
         for nodes in cell.statements if cell else ():
-            for place, node in enumerate(nodes):
+            for index, node in enumerate(nodes):
                 for package, name in _imported(node):
                     is_used = (
-                        place > 0 or name in used
+                        index > 0 or name in used
                     )  # an import in a function is for that function
                     if is_used and not _is_installed(package):
                         missing.add(package)

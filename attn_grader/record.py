@@ -61,6 +61,13 @@ class Record:
     def for_file(self, file: File) -> "Record":
         """Return this record, which a worker made of bytes alone, as that of the file they are from."""
         student, notebook, name = file.key
+        parts = list(self.parts)
+        for number, part in enumerate(parts):
+            if file.copies and part.status in (State.NOT_YET, State.NOT_ATTEMPTED):
+                others = " and ".join(file.copies[:5])
+                verb = "was" if len(file.copies) == 1 else "were"
+                message = f"{part.message} {others} {verb} handed in too; a person looks at it."
+                parts[number] = replace(part, status=State.WAITING, message=message)
         return replace(
             self,
             student=student,
@@ -68,7 +75,7 @@ class Record:
             file=name,
             stamp=file.stamped(self.stamp),
             remarks=(*file.remarks, *self.remarks),
-            parts=tuple(_beside_copies(part, file.copies) for part in self.parts),
+            parts=tuple(parts),
         )
 
     @classmethod
@@ -82,14 +89,6 @@ class Record:
             raise ValueError("a remark is no text")
         values["parts"] = tuple(map(_part, values["parts"]))
         return cls(**values)
-
-
-def _beside_copies(part, copies):
-    """Return a part, which awaits a person if it is not correct and another copy was handed in."""
-    if not copies or part.status not in (State.NOT_YET, State.NOT_ATTEMPTED):
-        return part
-    sentence = f"{part.message} {' and '.join(copies[:5])} was handed in too; a person looks at it."
-    return replace(part, status=State.WAITING, message=sentence)
 
 
 def _part(data):
@@ -123,18 +122,18 @@ class Results:
         self.where: dict[Key, int] = {}
         self.versions: dict[Key, tuple[str, str]] = {}
         _lock(self.file)
-        known, unreadable = self._read()
+        old_seed, unreadable = self._read()
         if unreadable:
-            shown = ", ".join(map(str, unreadable[:MOST_NAMED]))
+            lines = ", ".join(map(str, unreadable[:MOST_NAMED]))
             more = " and others" if len(unreadable) > MOST_NAMED else ""
             log.warning(
-                f"{path}: skipped what cannot be read (line {shown}{more}); what it held is graded again."
+                f"{path}: skipped what cannot be read (line {lines}{more}); what it held is graded again."
             )
-        if seed not in (None, known) and self.where:
+        if seed not in (None, old_seed) and self.where:
             log.warning(f"{path} was graded with another seed; every file is graded again.")
             self.versions.clear()
-        self.seed: int = seed or known or secrets.randbits(128)
-        if self.seed != known:
+        self.seed: int = seed or old_seed or secrets.randbits(128)
+        if self.seed != old_seed:
             self._append({"seed": f"{self.seed:x}"})
 
     def _read(self):
@@ -231,23 +230,23 @@ def judge_digest(notebook: str) -> str:
 
 @cache
 def _imported(path):
-    """Return the files of ours that a file names in its imports; our own code has them in plain lines."""
+    """Return the files of ours that a file names in its imports; our own code has them in plain lines.
+
+    A dotted name is a module, or something of that name in one.
+    """
     text = path.read_text("utf-8")
     names = []
     for line in IMPORT.findall(text):
         names += line.split(", ")
     for module, things in FROM_IMPORT.findall(text):
         names += [f"{module}.{thing}" for thing in NAME.findall(things)]
-    paths = [_file_of(name) for name in names if name.split(".")[0] in PACKAGES]
-    return [path for path in paths if path]
-
-
-def _file_of(name):
-    """Return the file that a dotted name is in: a module, or the one that holds something of that name."""
-    parts = name.split(".")
-    for inside in (parts, parts[:-1]):
-        stem = ROOT.joinpath(*inside)
-        for path in (stem.with_suffix(".py"), stem / "__init__.py"):
-            if path.is_file():
-                return path
-    return None
+    paths = []
+    for name in names:
+        parts = name.split(".")
+        if parts[0] in PACKAGES:
+            stems = (ROOT.joinpath(*parts), ROOT.joinpath(*parts[:-1]))
+            files = [
+                file for stem in stems for file in (stem.with_suffix(".py"), stem / "__init__.py")
+            ]
+            paths += [file for file in files if file.is_file()][:1]
+    return paths

@@ -32,21 +32,15 @@ def answer_pairs(path: Path, notebook: str, solutions: Path) -> Iterator[Pair]:
     """Yield a pair for every part of a notebook's questions."""
     theirs = read_submission(path).cells
     ours = read_submission(solutions / f"{notebook}.py").cells
-    known = references([notebook], solutions)
+    written = references([notebook], solutions)
     for question in register.questions_of(notebook):
         for part in question.parts:
-            left = _text(theirs, question, part)
-            right = _text(ours, question, part)
+            left = text_of(cells_of(theirs, question, part), question)
+            right = text_of(cells_of(ours, question, part), question)
             if part.kind == "written":
-                right = known[question.id].answer
+                right = written[question.id].answer
             title = f"{question.id} {question.title} ({part.kind})"
             yield Pair(title, left, MARKERS.sub("", right).strip())
-
-
-def _text(cells, question, part):
-    """What the cells of a part say."""
-    found = cells_of(cells, question, part)
-    return text_of(found, question)
 
 
 def as_text(pairs: list[Pair], *, colour: bool) -> str:

@@ -59,7 +59,7 @@ class File:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from every other file of the class."""
+        """The student, the notebook and the name, which no other file of the class shares."""
         return self.student, self.notebook, self.name
 
     @property
@@ -154,7 +154,7 @@ def printable(name: str | PurePath) -> str:
     raw = os.fsencode(name)
     doubled = raw.replace(b"\\", rb"\\")
     text = doubled.decode("utf-8", "backslashreplace")
-    return UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return UNSEEN.sub(lambda letter: letter[0].encode("unicode_escape").decode(), text)
 
 
 def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[File]:
@@ -165,10 +165,10 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
     notebooks = list(notebooks)
     printed: list[Path] = []
     others: list[Path] = []
-    found: defaultdict[str, list[Path]] = defaultdict(list)
+    candidates: defaultdict[str, list[Path]] = defaultdict(list)
     for path in _walk(folder, problems):
         if name := notebook_of(path.relative_to(folder)) or _by_cells(path):
-            found[name].append(path)
+            candidates[name].append(path)
         elif problem := _oddity(path):
             problems[path] = problem
         elif path.suffix.lower() in PRINTED:
@@ -177,15 +177,17 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
             others.append(path)
     for path in printed:
         name = _named(path.relative_to(folder)) or (notebooks[0] if len(notebooks) == 1 else "")
-        if name and not found[name]:
-            found[name].append(path)
-        elif not name and not any(found.values()):
+        if name and not candidates[name]:
+            candidates[name].append(path)
+        elif not name and not any(candidates.values()):
             problems[path] = PRINTED_ONLY.format(path.suffix[1:].upper())
-        elif path not in found[name]:
+        elif path not in candidates[name]:
             others.append(path)
-    if not any(found.values()):
+    if not any(candidates.values()):
         problems |= dict.fromkeys(others, NO_NOTEBOOK)
-    files = [_best(student, folder, name, found[name]) for name in notebooks if found[name]]
+    files = [
+        _best(student, folder, name, candidates[name]) for name in notebooks if candidates[name]
+    ]
     if files and others:
         remarks = [
             f"{printable(path.relative_to(folder))}: {TOO}" for path in others[:MOST_PROBLEMS]
@@ -193,8 +195,8 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
         files[0] = replace(files[0], remarks=(*files[0].remarks, *remarks))
     most = MOST_PROBLEMS if len(problems) <= MOST_PROBLEMS else MOST_PROBLEMS - 1
     for path in sorted(problems, key=lambda path: path != folder)[:most]:
-        place = printable(path.relative_to(folder)) if path != folder else student
-        files.append(File(student, "", path, place, problems[path]))
+        name = printable(path.relative_to(folder)) if path != folder else student
+        files.append(File(student, "", path, name, problems[path]))
     more = len(problems) - most
     if more > 0:
         files.append(File(student, "", folder, "...", f"{more:,} more files were passed over."))
@@ -212,7 +214,7 @@ def _by_cells(path):
 
 
 def _oddity(path):
-    """Why a file that is named after no notebook is not graded; "" if nobody would think it was."""
+    """Return why a file that is named after no notebook is not graded; "" if nobody expects it to be."""
     ending = path.suffix.lower()
     if ending in ARCHIVES:
         return "it is an archive; unpack it first."
@@ -261,9 +263,9 @@ def notebook_of(path: PurePath) -> str:
 def _named(path):
     """Return the notebook that a path of any ending names, or ""."""
     folders = reversed(path.parent.parts)
-    for place in (path.stem, *folders):
+    for part in (path.stem, *folders):
         for name in register.NOTEBOOKS:
-            if name in place.lower():
+            if name in part.lower():
                 return name
     return ""
 
@@ -307,18 +309,18 @@ def _best(student, folder, name, paths):
         return texts[path] == [], is_damaged, is_script, len(path.parts), is_renamed, str(path)
 
     best, *others = sorted(paths, key=rank)
-    place = printable(best.relative_to(folder))
+    best_name = printable(best.relative_to(folder))
     if best.suffix.lower() in PRINTED:
         problem = PRINTED_ONLY.format(best.suffix[1:].upper())
-        return File(student, name, best, place, problem)
+        return File(student, name, best, best_name, problem)
     others = [path for path in others if path.suffix.lower() == ".ipynb"]
-    places = [printable(path.relative_to(folder)) for path in others]
-    remarks = [f"{place} was handed in too, and not graded." for place in places[:MOST_PROBLEMS]]
-    if len(places) > MOST_PROBLEMS:
-        remarks.append(f"{len(places) - MOST_PROBLEMS:,} more copies were not graded.")
+    names = [printable(path.relative_to(folder)) for path in others]
+    remarks = [f"{other} was handed in too, and not graded." for other in names[:MOST_PROBLEMS]]
+    if len(names) > MOST_PROBLEMS:
+        remarks.append(f"{len(names) - MOST_PROBLEMS:,} more copies were not graded.")
     copies = [
-        place
-        for path, place in zip(others, places, strict=True)
+        other
+        for path, other in zip(others, names, strict=True)
         if texts[path] not in ([], texts[best])
     ]
-    return File(student, name, best, place, remarks=tuple(remarks), copies=tuple(copies))
+    return File(student, name, best, best_name, remarks=tuple(remarks), copies=tuple(copies))

@@ -245,6 +245,14 @@ def test_a_worker_that_cannot_start_says_why(slow):
 
 
 @needs_sandbox
+def test_a_worker_that_is_done_ends_by_itself_and_leaves_no_process(slow, worker):
+    grade_file(slow, worker, 1)
+    process, below = worker.process, descendants(worker.process.pid)
+    worker.close()
+    assert process.returncode == 0 and below and not any(map(is_alive, below))
+
+
+@needs_sandbox
 def test_a_worker_keeps_nothing_of_one_file_for_the_next(worker, tmp_path):
     first = all_right(NAME)
     cell(first, "q1-4-code")["source"] += "\nimport builtins\nbuiltins.left = 'swanson77'"

@@ -566,6 +566,26 @@ def _alive(pid):
         return False
 
 
+@needs_sandbox
+@pytest.mark.parametrize("tier", [*sessions.HERE, "none"])
+def test_the_cpu_seconds_of_children_are_counted_once_a_warm_process_is_closed(tier):
+    program = """
+import resource, sys
+from attn_grader.sandbox import child
+from attn_grader.sandbox.session import Session, WarmProcess
+process = WarmProcess.forked(sys.argv[1])
+busy = "import time\\nwhile time.process_time() < 0.5: pass"
+with Session(process, {1: busy}) as session:
+    assert session.run() == {}
+process.close()
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime >= session.cpu > 0.4)
+"""
+    command = [sys.executable, "-c", program, tier]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout == "True\n", done.stderr
+
+
 def become_anyone():
     """Drop root, in a view of the files where Python is not below a folder that is root's alone."""
     kernel.call("unshare", kernel.New.MOUNT)

@@ -237,8 +237,8 @@ def reply(request: dict[str, Any], namespace: Namespace, output: io.TextIOWrappe
             warnings.simplefilter("always")
             action = ACTIONS[request["do"]]
             value, warned = action(namespace, caught, *request["with"])
-        found = {"value": value, "output": printed(output), "warned": noted(warned)}
-        return pipe.encode({"id": request["id"], **found})
+        told = {"value": value, "output": printed(output), "warned": noted(warned)}
+        return pipe.encode({"id": request["id"], **told})
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 
@@ -365,7 +365,7 @@ def each(namespace: Namespace, caught: Caught, name: str, rows: Iterable[tuple])
 
 
 def noted(warned: Sequence[Any]) -> list[str]:
-    """What a reply says of warnings."""
+    """Return the beginnings of the first warnings, as a reply has them."""
     return [str(text)[:300] for text in warned[:20]]
 
 
@@ -387,10 +387,10 @@ def value(namespace: Namespace, caught: Caught, name: str) -> Outcome:
 
 def find(namespace: Namespace, caught: Caught, name: str) -> Answer:
     """Return the answer of this name; NameNotDefined if there is none."""
-    known = namespace | kept
-    if name not in known:
+    names = namespace | kept
+    if name not in names:
         raise NameNotDefined
-    return Answer(known[name], caught)
+    return Answer(names[name], caught)
 
 
 DRIVERS: dict[str, Callable[..., Any]] = {"as_data": derivation.as_data} | {

@@ -140,10 +140,10 @@ def restrict_files(rules: Mapping[str, Right]) -> None:
         allowed = rights & handled
         if not Path(path).is_dir():
             allowed &= ON_FILES
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        rule = struct.pack("<Qi", allowed, place)
+        handle = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        rule = struct.pack("<Qi", allowed, handle)
         syscall(LANDLOCK_ADD_RULE, ruleset, RULE_BELOW_PATH, rule, 0)
-        os.close(place)
+        os.close(handle)
     syscall(LANDLOCK_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
 

@@ -65,19 +65,7 @@ class Packed:
         if isinstance(value, dict):
             keys_and_values = itertools.chain.from_iterable(value.items())
             return self._pack_all("dict", keys_and_values, depth)
-        if kind is np.ndarray:
-            return self._pack_array(value)
-        return self._pack_rare(value, depth)
-
-    def _pack_all(self, tag, items, depth):
-        tree = [tag]
-        for item in items:
-            tree.append(item if type(item) in PLAIN else self._pack(item, depth + 1))
-        self.num_items += len(tree)
-        return tree
-
-    def _pack_rare(self, value, depth):
-        if isinstance(value, str):
+        if isinstance(value, str):  # and below, of a type that only derives from a plain one
             return value
         if isinstance(value, int):
             return int(value)
@@ -94,8 +82,18 @@ class Packed:
             return value.tree
         return self._pack_array(value)
 
+    def _pack_all(self, tag, items, depth):
+        tree = [tag]
+        for item in items:
+            tree.append(item if type(item) in PLAIN else self._pack(item, depth + 1))
+        self.num_items += len(tree)
+        return tree
+
     def _pack_array(self, value):
-        """Return the type and shape of an array or tensor, and add its bytes to the buffers."""
+        """Return the type and shape of an array or tensor, and add its bytes to the buffers.
+
+        They are little-endian and of a type in DTYPES; objects count if they are numbers.
+        """
         tag = "array"
         torch = sys.modules.get("torch")  # never imported for the sake of NumPy answers
         if torch is not None and isinstance(value, torch.Tensor):
@@ -103,20 +101,15 @@ class Packed:
             value = value.detach().cpu().numpy()
         if not isinstance(value, np.ndarray):
             raise PipeError(f"it is a {type(value).__name__}, not numbers, text or arrays")
-        array = _numeric(np.asarray(value))
+        array = np.asarray(value)
+        if array.dtype.char in "gO":
+            with contextlib.suppress(TypeError, ValueError):
+                array = array.astype(np.float64)
+        array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        if array.dtype.str not in DTYPES:
+            raise PipeError(f"it is an array of {array.dtype}, not of numbers")
         self.buffers.append(array.tobytes())
         return [tag, array.dtype.str, *array.shape]
-
-
-def _numeric(array):
-    """Return `array` little-endian and of a type in DTYPES; objects count if they are numbers."""
-    if array.dtype.char in "gO":
-        with contextlib.suppress(TypeError, ValueError):
-            array = array.astype(np.float64)
-    array = array.astype(array.dtype.newbyteorder("<"), copy=False)
-    if array.dtype.str not in DTYPES:
-        raise PipeError(f"it is an array of {array.dtype}, not of numbers")
-    return array
 
 
 def decode(body: bytes | bytearray, *, tensors: bool = False) -> Any:

@@ -144,7 +144,7 @@ def threads_of_user(uid: int) -> int:
 
 
 def _field(text, name):
-    """The first word after a name in the text of a process's status."""
+    """Return the first word after a name in the text of a process's status."""
     _, _, rest = text.partition(f"\n{name}:\t")
     return rest.split(None, 1)[0]
 
@@ -201,7 +201,7 @@ def program(pid: int) -> bytes:
 
 def _jumps(values):
     """Lines that go to the second one after them all, if what was loaded is one of these values."""
-    return [(EQUAL, len(values) - place, 0, value) for place, value in enumerate(values)]
+    return [(EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
 
 
 def _conditions(pid):

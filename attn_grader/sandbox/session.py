@@ -252,7 +252,7 @@ class Session:
         sentence = f"the cell of {name} did not run: {self.errors[failed[-1]]}"
         return NotYet(sentence, needs_person=not self.undecided.isdisjoint(failed))
 
-    def _end(self, connection, *, is_gone=False):
+    def _end(self, connection: pipe.Connection | None, *, is_gone: bool = False) -> ProcessEnded:
         """End the child at the other end of `connection`, if it is still ours; return why it is gone."""
         if connection is None or connection is not self.channel:
             return ProcessEnded("it stopped the process (it had been ended).")
