@@ -703,8 +703,12 @@ def as_array(tensor: Any) -> np.ndarray:
 
 
 def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Found:
-    """function(sentences, pad): {"outputs": arrays of the tensors that came back}, or None and "kinds"."""
-    return _outputs_of(call_unchanged(function, sentences, pad))
+    """function(sentences, pad): {"outputs": arrays of the tensors that came back, "changed": whether the
+    sentences are no longer what they were}; "outputs" is None where other things came back, as "kinds".
+    """
+    before = copy.deepcopy(sentences)
+    result = function(sentences, pad)
+    return _outputs_of(result) | {"changed": sentences != before}
 
 
 def run_encoder(
