@@ -85,10 +85,10 @@ FACTS = {
     },
     "16_gates_and_memory": {
         "the log-sum-exp of all scores, which is 2.52": "the log-sum-exp of the five scores is 2.52",
-        "says about 1.5 where 0 is right": "nothing: without a partner 1.49",
+        "returns about 1.5 where 0 is right": "nothing: without a partner 1.49",
         "A gate of the token cannot know": "gate of the token: without a partner 0.73",
         "even if it is fixed at 0": "sink at 0: without a partner 0.00",
-        "so the gate opens with their number": "16 keys: 0.01; 256 keys: 0.1",
+        "The more of them there are, the further the gate opens": "16 keys: 0.01; 256 keys: 0.1",
         "one of ten keys may have the weight 0.858": "t = 2: at most 0.858 of 10, 0.052 of 1,000 keys",
         "The needed bound grows with $\\log n$": "needed for 99%: 4.01 of 32, 5.75 of 1,000, 9.21 of ",
         "holds little of the weight": "the best 64th of the keys holds 0.12",
@@ -99,7 +99,7 @@ FACTS = {
         "it takes one sixth of the weight": "the sink's weight: 0.167",
         "the hidden key has weight again": "weight of the hidden key, t = 2: 0.119",
         "also loses what an orthogonal key holds": "key b keeps 0.5 under decay, 1.0 under the delta rule",
-        "in many of 200 draws": "5. the block of the best key is missed in ",
+        "One key along the query hides among": "5. the block of the best key is missed in ",
     },
 }
 

@@ -10,7 +10,7 @@ Weigh = Callable[[Tensor, Tensor], Tensor]
 
 
 def linear_weights(q: Tensor, k: Tensor) -> Tensor:
-    """Weights (T, S) of linear attention with exponentials for features, no mask.
+    """Return the weights (T, S) of linear attention with exponentials for features, no mask.
 
     q: (T, d), k: (S, d).
     """
@@ -19,12 +19,12 @@ def linear_weights(q: Tensor, k: Tensor) -> Tensor:
 
 
 def any_sign(q: Tensor, k: Tensor) -> Tensor:
-    """Weights (T, S) of features (T, d) and (S, d) as they are, without a normaliser."""
+    """Return the weights (T, S) of features (T, d) and (S, d) as they are, without a normaliser."""
     return q @ k.mT
 
 
 def softmax_on_a_circle(n: int) -> Tensor:
-    """Softmax weights (n, n) at d = 2, nothing trained: each query along its key and long enough."""
+    """Return softmax weights (n, n) at d = 2, nothing trained: each query along its key and long enough."""
     turn = 2 * math.pi / n
     angles = turn * torch.arange(n)
     keys = torch.stack([angles.cos(), angles.sin()], 1)
@@ -34,13 +34,13 @@ def softmax_on_a_circle(n: int) -> Tensor:
 
 
 def squared_error(weights: Tensor) -> Tensor:
-    """The mean squared error of what weights (n, n) read, over values of mean 0 and variance 1."""
+    """Return the mean squared error of what weights (n, n) read, over values of mean 0 and variance 1."""
     n = len(weights)
     return (weights - torch.eye(n)).square().sum() / n
 
 
 def train(n: int, d: int, weigh: Weigh, seed: int = 0) -> Tensor:
-    """The weights (n, n) of queries and keys (n, d), each query trained to read its own key."""
+    """Train queries and keys (n, d), each query to read its own key; return their weights (n, n)."""
     torch.manual_seed(seed)
     learnt = [torch.randn(n, d, requires_grad=True) for _ in range(2)]
     optimiser = torch.optim.LBFGS(learnt, max_iter=300, line_search_fn="strong_wolfe")
@@ -58,7 +58,7 @@ def train(n: int, d: int, weigh: Weigh, seed: int = 0) -> Tensor:
 def errors_by_count(
     counts: Sequence[int], widths: Sequence[int] = (4, 8)
 ) -> dict[str, list[float]]:
-    """Squared errors for these numbers of keys: trained features of any sign, and softmax on a circle.
+    """Return squared errors for these numbers of keys: trained features of any sign, softmax on a circle.
 
     counts: (n,). widths: of the features, one series each. Returns {what reads: n errors}.
     """

@@ -37,7 +37,7 @@ class NumberedTexts(NamedTuple):
 
 
 def texts(count: int, length: int, seed: int) -> NumberedTexts:
-    """Random letters with numbers from 1 to 2; the start token has a letter of its own and number 0."""
+    """Draw random letters with numbers from 1 to 2; the start token has a letter of its own and number 0."""
     source = torch.Generator().manual_seed(seed)
     letters = torch.randint(NUM_LETTERS, (count, length), generator=source)
     numbers = 1 + torch.rand(count, length, generator=source)
@@ -47,7 +47,7 @@ def texts(count: int, length: int, seed: int) -> NumberedTexts:
 
 
 def right_answers(text: NumberedTexts, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """(the right answers, whether there is a partner), both (B, T), among what a mask (T, T) shows.
+    """Return the right answers, and whether there is a partner, both (B, T), behind a mask (T, T).
 
     Letters 0 and 1 are partners, 2 and 3, and so on.
     """
@@ -69,7 +69,7 @@ class Head(nn.Module):
             nn.init.normal_(table.weight, std=SMALL)
 
     def weights(self, text: NumberedTexts, mask: Tensor) -> Tensor:
-        """(B, T, T) under a boolean mask (T, T)."""
+        """Return the weights (B, T, T) under a boolean mask (T, T)."""
         q = self.queries(text.letters)
         k = self.keys(text.letters)
         scores = q @ k.mT / WIDTH**0.5
@@ -81,7 +81,7 @@ class Head(nn.Module):
 
 
 def train(seed: int = 0) -> Head:
-    """A head trained on short texts, all of which it sees."""
+    """Train a head on short texts, without a window."""
     torch.manual_seed(seed)
     head = Head()
     optimiser = torch.optim.Adam(head.parameters(), lr=RATE)
@@ -101,9 +101,9 @@ def train(seed: int = 0) -> Head:
 
 @torch.no_grad()
 def errors(head: Head, mask: np.ndarray | Tensor) -> dict[str, float]:
-    """The mean distance from the right answer on long texts under a mask (T, T), after its first window.
+    """Measure the mean distance from the right answer on long texts under a mask, after the first window.
 
-    Partners count where the mask shows them. Returns {"a partner in sight": ..., "none": ...}.
+    mask: (T, T). Partners count where it shows them. Returns {"a partner in sight": ..., "none": ...}.
     """
     look = torch.as_tensor(mask)
     text = texts(NUM_TESTS, len(look), TEST_SEED)
@@ -117,14 +117,14 @@ def errors(head: Head, mask: np.ndarray | Tensor) -> dict[str, float]:
 
 
 def window_of(T: int, window: int, sinks: int) -> Tensor:
-    """The mask (T, T) of the last `window` tokens and the first `sinks`."""
+    """Return the mask (T, T) of the last `window` tokens and the first `sinks`."""
     past = torch.ones(T, T, dtype=torch.bool).tril()
     kept = torch.arange(T) < sinks
     return past.triu(1 - window) | (past & kept)
 
 
 def record(seeds: Sequence[int] = range(10)) -> dict:
-    """The errors of every seed with all tokens, a window, and a window with the start token kept."""
+    """Record the errors of every seed with all tokens, a window, and a window that keeps the start token."""
     masks = {
         "all tokens": window_of(TEST_LENGTH, TEST_LENGTH, 0),
         "window": window_of(TEST_LENGTH, WINDOW, 0),

@@ -270,10 +270,10 @@ def share_right(model: OneLayer, length: int, back: int = 3) -> float:
 def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
     """RoPE at 2 and 4 times the trained length, extended in each way, without and with further training."""
     trained = [train("RoPE", seed) for seed in seeds]
-    found: dict[str, dict] = {}
+    results: dict[str, dict] = {}
     for factor in (2, 4):
         length = factor * CopySetting().length
-        found[str(factor)] = {}
+        results[str(factor)] = {}
         for name, new in ways_to_extend(factor).items():
             models = [extend(model, new) for model in trained]
             tuned = [train_longer(model, length) for model in models]
@@ -282,15 +282,15 @@ def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
                 "3 back times the factor": [share_right(m, length, 3 * factor) for m in models],
                 "3 back, after 100 steps at this length": [share_right(m, length) for m in tuned],
             }
-            found[str(factor)][name] = {what: _rounded(row) for what, row in shares.items()}
+            results[str(factor)][name] = {what: _rounded(row) for what, row in shares.items()}
 
-    return {"setting": asdict(CopySetting()), "seeds": list(seeds), "right": found}
+    return {"setting": asdict(CopySetting()), "seeds": list(seeds), "right": results}
 
 
-def table_of_longer(found: dict) -> str:
+def table_of_longer(results: dict) -> str:
     """A line for each factor and way: means over the seeds, the lowest and highest in brackets."""
     lines = []
-    for factor, ways in found["right"].items():
+    for factor, ways in results["right"].items():
         heads = ["3 back", f"{3 * int(factor)} back", "3 back, trained on"]
         lines.append(f"{factor} times the length" + "".join(f"{head:>20}" for head in heads))
         for name, measures in ways.items():
@@ -322,10 +322,10 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
         "setting": asdict(CopySetting()),
         "bands": BANDS,
         "seeds": seeds,
-        "accuracy": {way: _bands(found) for way, found in models.items()},
+        "accuracy": {way: _bands(results) for way, results in models.items()},
         "bound": _rounded(by_band(bound_by_position())),
         "scores": scores,
-        "trained at offsets 0-112": {way: _bands(found) for way, found in at_offsets.items()},
+        "trained at offsets 0-112": {way: _bands(results) for way, results in at_offsets.items()},
     }
 
 
@@ -344,23 +344,23 @@ def recorded(name: str = "position") -> dict:
     return recorded_runs.read(name)
 
 
-def table(found: dict) -> str:
+def table(results: dict) -> str:
     """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
-    rows = {"": [f"{low}-{high}" for low, high in found["bands"]]}
-    for way, runs in found["accuracy"].items():
+    rows = {"": [f"{low}-{high}" for low, high in results["bands"]]}
+    for way, runs in results["accuracy"].items():
         columns = zip(*runs, strict=True)
         rows[way] = [" / ".join(f"{share:.2f}" for share in column) for column in columns]
-    rows["bound"] = [f"{value:.4f}" for value in found["bound"]]
+    rows["bound"] = [f"{value:.4f}" for value in results["bound"]]
     lines = [
         f"{name:10}" + "".join(f"{cell:>21}" for cell in cells) for name, cells in rows.items()
     ]
     return "\n".join(lines)
 
 
-def remarks(found: dict) -> str:
+def remarks(results: dict) -> str:
     """Return further lines of a record: the score three back and its best rival, random offsets."""
     lines = []
-    for way, scores in found["scores"].items():
+    for way, scores in results["scores"].items():
         near = scores["queries 8-15"]
         far = scores["queries 64-127"]
         rival = 16 + int(np.argmax(far[16:]))
@@ -368,7 +368,7 @@ def remarks(found: dict) -> str:
             f"{way}: score 3 back {near[3]:.1f} at 8-15, {far[3]:.1f} at 64-127; "
             f"best distance above 15 is {rival}, score {far[rival]:.1f}"
         )
-    for way, runs in found["trained at offsets 0-112"].items():
+    for way, runs in results["trained at offsets 0-112"].items():
         means = np.mean(runs, 0).round(2)
         lines.append(f"{way}, trained at random offsets, mean of seeds: {means}")
     return "\n".join(lines)

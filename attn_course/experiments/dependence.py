@@ -9,7 +9,7 @@ from attn_utils.layers import CausalSelfAttention, SynthesizerAttention
 
 
 def reach(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """The size of the influence of each input token on each output token.
+    """Measure the influence of each input token on each output token.
 
     function: (T, D) -> (T, dv). x: (T, D).
     Returns (T, T): row t, column s is the norm of the derivative of output t by input s.
@@ -19,7 +19,7 @@ def reach(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def reach_of_weights(layer: CausalSelfAttention | SynthesizerAttention, x: Tensor) -> Tensor:
-    """The size of the influence of each token on each row of a layer's weights, all heads together.
+    """Measure the influence of each token on each row of a layer's weights, all heads together.
 
     x: (T, D), one sequence.
     Returns (T, T): row t, column s is the norm of the derivative of row t of the weights by token s.
@@ -33,14 +33,13 @@ def reach_of_weights(layer: CausalSelfAttention | SynthesizerAttention, x: Tenso
 
 
 def softmax_slope(scores: Tensor) -> Tensor:
-    """The size of the softmax's Jacobian, diag(w) - w w^T, through which gradients reach the scores.
+    """Return the size of the softmax's Jacobian, diag(w) - w w^T, through which gradients reach the scores.
 
     scores: (..., S). Returns its Frobenius norm, (...).
     """
     weights = scores.softmax(-1)
     squares = weights.square().sum(-1)
     cubes = weights.pow(3).sum(-1)
-    total = (
-        squares - 2 * cubes + squares**2
-    )  # of all entries squared; rounding may leave it below 0
+    # The sum of all squared entries; rounding may leave it below 0.
+    total = squares - 2 * cubes + squares**2
     return total.clamp(min=0).sqrt()

@@ -1,4 +1,4 @@
-"""Looks into a causal layer with several heads, whoever wrote it."""
+"""Look into a causal layer with several heads, whoever wrote it."""
 
 import copy
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from attn_utils.layers import CausalSelfAttention
 
 
 def twin(layer: nn.Module, num_heads: int) -> CausalSelfAttention:
-    """The course's layer with the parameters of `layer`: the same outputs, and it shows its weights.
+    """Return the course's layer with the parameters of `layer`: the same outputs, and it shows its weights.
 
     layer: one that 6.6 accepts, with projections `query`, `key`, `value`, `out`, or torch's own inside.
     """
@@ -24,7 +24,7 @@ def twin(layer: nn.Module, num_heads: int) -> CausalSelfAttention:
 
 
 def start_from(source: CausalSelfAttention, layer: nn.Module) -> nn.Module:
-    """`layer` itself, with the parameters of `source` copied into it.
+    """Copy the parameters of `source` into `layer`, and return `layer`.
 
     layer: one that 6.6 accepts, of the same width and number of heads.
     """
@@ -35,7 +35,7 @@ def start_from(source: CausalSelfAttention, layer: nn.Module) -> nn.Module:
 
 
 def in_torch(layer: CausalSelfAttention) -> nn.MultiheadAttention:
-    """torch's own module with the parameters of `layer`. Its mask says True = hidden."""
+    """Return torch's own module with the parameters of `layer`. Its mask says True = hidden."""
     bias = layer.out.bias
     D = bias.shape[0]
     module = nn.MultiheadAttention(D, layer.num_heads, batch_first=True)
@@ -51,7 +51,7 @@ def in_torch(layer: CausalSelfAttention) -> nn.MultiheadAttention:
 
 
 def switch_off(layer: CausalSelfAttention, heads: Iterable[int]) -> CausalSelfAttention:
-    """A copy in which these heads hand nothing on: their columns (D, d) of the last projection are 0."""
+    """Return a copy in which these heads add nothing: their columns (D, d) of the last projection are 0."""
     silent = copy.deepcopy(layer)
     D = silent.out.bias.shape[0]
     d = D // silent.num_heads

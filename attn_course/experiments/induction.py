@@ -289,15 +289,15 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
         "1 layer x 4 heads": (Setting(num_layers=1, num_heads=4), songs),
         "1 layer, trained on ten letters twice": (FOOLED, said_twice),
     }
-    found: dict = {"setting": asdict(Setting()), "seeds": list(seeds), "runs": {}}
+    results: dict = {"setting": asdict(Setting()), "seeds": list(seeds), "runs": {}}
     for name, (setting, draw) in kinds.items():
         runs = [train(setting, seed, draw) for seed in seeds]
-        found["runs"][name] = [_findings(run) for run in runs]
-    found["four rows right, of 60 starts"] = {
+        results["runs"][name] = [_findings(run) for run in runs]
+    results["four rows right, of 60 starts"] = {
         num_heads: [int((rows_right(num_heads, seed=seed) == 4).sum()) for seed in seeds]
         for num_heads in (1, 2, 3)
     }
-    return found
+    return results
 
 
 def _findings(run):

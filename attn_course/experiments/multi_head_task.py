@@ -37,14 +37,14 @@ def sentences() -> list[Sentence]:
 
     The last word is *alike* if both nouns are singular or both are plural, else *different*.
     """
-    found: list[Sentence] = []
+    results: list[Sentence] = []
     nouns = SINGULAR + PLURAL
     for subject, neighbour, place in product(nouns, nouns, PLACES):
         is_alike = (subject in PLURAL) == (neighbour in PLURAL)
         last = "alike" if is_alike else "different"
-        found.append(["the", subject, place, "the", neighbour, "look", last])
+        results.append(["the", subject, place, "the", neighbour, "look", last])
 
-    return found
+    return results
 
 
 class LastWord(nn.Module):
@@ -161,13 +161,13 @@ def recorded() -> dict:
     return recorded_runs.read("heads")
 
 
-def table(found: dict) -> str:
+def table(results: dict) -> str:
     """A line for each number of heads: the parameters of the layer, and the share right from each seed."""
-    seeds = "".join(f"{seed:>6}" for seed in found["seeds"])
+    seeds = "".join(f"{seed:>6}" for seed in results["seeds"])
     lines = [f"heads  parameters  right, by seed {seeds}"]
-    for num_heads, shares in found["right"].items():
+    for num_heads, shares in results["right"].items():
         cells = "".join(f"{share:6.0%}" for share in shares)
-        count = found["parameters of the layer"][num_heads]
+        count = results["parameters of the layer"][num_heads]
         lines.append(f"{num_heads:>5}  {count:>10,}                 {cells}")
 
     return "\n".join(lines)

@@ -40,7 +40,7 @@ class AssignmentTexts(NamedTuple):
 
 
 def texts(count: int, length: int, seed: int, num_letters: int = NUM_LETTERS) -> AssignmentTexts:
-    """Random letters and values; each letter that has a value is asked for equally often."""
+    """Draw random letters and values; each letter that has a value is asked for equally often."""
     source = torch.Generator().manual_seed(seed)
     letters = torch.randint(num_letters, (count, length), generator=source)
     values = torch.randn(count, length, VALUE_WIDTH, generator=source)
@@ -50,7 +50,7 @@ def texts(count: int, length: int, seed: int, num_letters: int = NUM_LETTERS) ->
 
 
 def newest_values(text: AssignmentTexts) -> tuple[Tensor, Tensor]:
-    """(the right answers (B, T, 4), how often the asked letter has been written so far (B, T))."""
+    """Return the right answers (B, T, 4), and how often the asked letter has been written so far (B, T)."""
     T = text.letters.shape[1]
     is_asked = text.letters[:, None] == text.asked[:, :, None]  # (B, T, T)
     is_asked &= torch.ones(T, T, dtype=torch.bool).tril()
@@ -70,7 +70,7 @@ class LetterMemory(nn.Module):
         self.number = nn.Parameter(torch.tensor(-1.0))
 
     def forward(self, text: AssignmentTexts) -> Tensor:
-        """What is read at each step, (B, T, 4)."""
+        """Return what is read at each step, (B, T, 4)."""
         q, k = self.queries(text.asked), self.keys(text.letters)
         if self.kind == "delta rule":
             return self._overwrite(q, k, text.values)
@@ -78,11 +78,11 @@ class LetterMemory(nn.Module):
 
     @property
     def strength(self) -> Tensor:
-        """The strength of a write, between 0 and 2."""
+        """Return the strength of a write, between 0 and 2."""
         return 2 * self.number.sigmoid()
 
     def weights(self, q: Tensor, k: Tensor) -> Tensor:
-        """The weights (B, T, T) of all values written so far, for q and k (B, T, d)."""
+        """Return the weights (B, T, T) of all values written so far, for q and k (B, T, d)."""
         T = q.shape[1]
         past = torch.ones(T, T, dtype=torch.bool).tril()
         age = torch.arange(T)[:, None] - torch.arange(T)
@@ -127,7 +127,7 @@ def train(kind: str, seed: int = 0, num_letters: int = NUM_LETTERS) -> LetterMem
 
 @torch.no_grad()
 def errors(memory: LetterMemory, length: int = LENGTH) -> dict[str, float]:
-    """The mean squared error on texts of this length, of all questions and by how often a letter was written.
+    """Measure the mean squared error on texts of this length, by how often the letter was written.
 
     Returns {"all": ..., "1": ..., "2": ..., "4": ..., "8": ...}.
     """
@@ -135,27 +135,27 @@ def errors(memory: LetterMemory, length: int = LENGTH) -> dict[str, float]:
     text = texts(NUM_TESTS, length, TEST_SEED, num_letters)
     right, times = newest_values(text)
     squares = (memory(text) - right).square().mean(-1)
-    found = {"all": squares.mean().item()}
-    return found | {str(m): squares[times == m].mean().item() for m in TIMES_WRITTEN}
+    of_all = {"all": squares.mean().item()}
+    return of_all | {str(m): squares[times == m].mean().item() for m in TIMES_WRITTEN}
 
 
 def error_of_the_mean(length: int = LENGTH) -> float:
-    """The error of the mean of all values of the asked letter: 1 - 1/m for m writes, on average."""
+    """Return the error of the mean of all values of the asked letter: 1 - 1/m for m writes, on average."""
     _, times = newest_values(texts(NUM_TESTS, length, TEST_SEED))
     return (1 - 1 / times).mean().item()
 
 
 def record(seeds: Sequence[int] = range(10)) -> dict:
-    """The errors of every kind and seed, and those of the delta rule by the number of letters."""
+    """Record the errors of every kind and seed, and those of the delta rule by the number of letters."""
     torch.set_default_dtype(torch.float64)  # as in the notebook
     runs: dict[str, list] = {kind: [] for kind in KINDS}
     for kind, seed in ((kind, seed) for kind in KINDS for seed in seeds):
         memory = train(kind, seed)
-        found = {"32": errors(memory), "96": errors(memory, TEST_LENGTH)}
+        run = {"32": errors(memory), "96": errors(memory, TEST_LENGTH)}
         if kind == "delta rule":
-            found["strength"] = {"eta": memory.strength.item()}
+            run["strength"] = {"eta": memory.strength.item()}
         runs[kind].append(
-            {name: {k: round(x, 4) for k, x in each.items()} for name, each in found.items()}
+            {name: {k: round(x, 4) for k, x in part.items()} for name, part in run.items()}
         )
     by_letters = {
         str(n): [
@@ -183,5 +183,5 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
 
 
 def recorded() -> dict:
-    """What was recorded for the course."""
+    """Return the results that were recorded for the course."""
     return recorded_runs.read("overwriting")

@@ -57,7 +57,7 @@ class SilentHead(nn.Module):
         return self.kind.startswith("sink")
 
     def forward(self, text: NumberedTexts, mask: Tensor) -> Tensor:
-        """What the head returns, (B, T), under a boolean mask (T, T)."""
+        """Return the output of the head, (B, T), under a boolean mask (T, T)."""
         q = self.head.queries(text.letters)
         k = self.head.keys(text.letters)
         scores = (q @ k.mT / WIDTH**0.5).masked_fill(~mask, -torch.inf)
@@ -67,7 +67,7 @@ class SilentHead(nn.Module):
         return context
 
     def read(self, scores: Tensor, numbers: Tensor) -> Tensor:
-        """The weighted sum of the numbers, over the last axis; a sink takes its part of the weight."""
+        """Return the weighted sum of numbers over the last axis; a sink takes its part of the weight."""
         if not self.has_sink:
             return (scores.softmax(-1) * numbers).sum(-1)
         sink = self.sink.expand(*scores.shape[:-1], 1)
@@ -96,7 +96,7 @@ def train(kind: str, seed: int = 0) -> SilentHead:
 
 @torch.no_grad()
 def errors(head: SilentHead, window: int = WINDOW) -> dict[str, float]:
-    """The mean distance from the right answer on long texts behind a window, after the first window.
+    """Measure the mean distance from the right answer on long texts behind a window, after the first window.
 
     Returns {"a partner in sight": ..., "none": ...}.
     """
@@ -113,7 +113,7 @@ def errors(head: SilentHead, window: int = WINDOW) -> dict[str, float]:
 
 @torch.no_grad()
 def error_among(head: SilentHead, num_keys: int) -> float:
-    """What a head returns on average where none of `num_keys` keys matches and 0 is right."""
+    """Return the mean output of a head where none of `num_keys` keys matches, so that 0 is right."""
     source = torch.Generator().manual_seed(TEST_SEED)
     letters = torch.arange(NUM_LETTERS)[:, None]
     others = torch.randint(1, NUM_LETTERS, (NUM_LETTERS, num_keys), generator=source)
@@ -125,7 +125,7 @@ def error_among(head: SilentHead, num_keys: int) -> float:
 
 
 def record(seeds: Sequence[int] = range(10)) -> dict:
-    """The errors of each kind of head, for every seed."""
+    """Record the errors of each kind of head, for every seed."""
     torch.set_default_dtype(torch.float64)  # as in the notebook
     runs: dict[str, list] = {kind: [] for kind in KINDS}
     for kind, seed in ((kind, seed) for kind in KINDS for seed in seeds):
@@ -135,7 +135,7 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
             run["among"] = {n: error_among(head, n) for n in NUM_KEYS}
             run["sink"] = {"score": head.sink.item()}
         runs[kind].append(
-            {name: {k: round(x, 4) for k, x in found.items()} for name, found in run.items()}
+            {name: {k: round(x, 4) for k, x in part.items()} for name, part in run.items()}
         )
     setting = {
         "steps": STEPS,
@@ -150,5 +150,5 @@ def record(seeds: Sequence[int] = range(10)) -> dict:
 
 
 def recorded() -> dict:
-    """What was recorded for the course."""
+    """Return the results that were recorded for the course."""
     return recorded_runs.read("silent_head")

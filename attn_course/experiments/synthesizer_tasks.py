@@ -109,32 +109,32 @@ def contest(task: Examples, num_heads: Iterable[int], *, steps: int) -> dict[str
     for H in num_heads:
         makers[f"synthesizer, heads: {H}"] = partial(SynthesizerAttention, D, H, T)
     makers["keys and queries, heads: 1"] = partial(CausalSelfAttention, D, 1)
-    found: dict[str, list[Fit]] = {name: [] for name in makers}
+    results: dict[str, list[Fit]] = {name: [] for name in makers}
     for name, make in makers.items():
         for seed in SEEDS:
             torch.manual_seed(seed)
-            found[name].append(fit(make(), task, steps=steps))
-    return found
+            results[name].append(fit(make(), task, steps=steps))
+    return results
 
 
-def report(found: Mapping[str, Sequence[Fit]]) -> str:
+def report(results: Mapping[str, Sequence[Fit]]) -> str:
     """A line for each layer: its last losses, one a seed, and the worst error of the first seed."""
     lines = []
-    for name, fits in found.items():
+    for name, fits in results.items():
         last = " ".join(f"{one.losses[-1]:.4f}" for one in fits)
         lines.append(f"{name:26} mean squared error {last}, worst error {fits[0].worst:.2f}")
     return "\n".join(lines)
 
 
 def curves(
-    found: Mapping[str, Sequence[Fit]], bounds: Mapping[str, float]
+    results: Mapping[str, Sequence[Fit]], bounds: Mapping[str, float]
 ) -> dict[str, list[float]]:
     """The losses of the first seed over LENGTH evaluations, and each bound as a dashed line.
 
     bounds: {name: loss}. Returns the series of `plots.curves`.
     """
     series = {}
-    for name, fits in found.items():
+    for name, fits in results.items():
         losses = fits[0].losses
         end = [losses[-1]] * (LENGTH - len(losses))
         series[name] = [max(loss, SMALLEST) for loss in losses + end]

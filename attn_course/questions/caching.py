@@ -53,10 +53,10 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
                 f"one piece goes well, several do not; are keys and values both kept? {error}"
             ) from None
 
-        for sequence, found in zip(sequences, contexts, strict=True):
+        for sequence, context in zip(sequences, contexts, strict=True):
             right = _look(sequence, base, PAST)
-            fact = distance(found, right, setting)
-            trials.add(found, right, fact, sequence, base, cuts, found, right)
+            fact = distance(context, right, setting)
+            trials.add(context, right, fact, sequence, base, cuts, context, right)
 
     short = [list(sequence) for sequence in rng.normal(size=(2, 3, 2, 2, 6))]
     settle_apart(
@@ -144,8 +144,8 @@ def _work_a_sequence(cache_class, pair, num_tokens):
     works = []
     for size in (2, 1):
         batch = [x[:size] for x in sequence]
-        found, work, left_torch = cache_class.run_driver(work_of_next_step, batch, num_tokens - 1)
-        if not close(found, right[:size]):
+        context, work, left_torch = cache_class.run_driver(work_of_next_step, batch, num_tokens - 1)
+        if not close(context, right[:size]):
             raise NotYet(
                 f"token {num_tokens} of a new sequence comes out wrong when it is written after the others."
             )
@@ -173,7 +173,7 @@ class _Steps:
         self.place = np.arange(len(self.number))
 
 
-def _wrong_caches(sequence, base, cuts, found, right):
+def _wrong_caches(sequence, base, cuts, context, right):
     steps = _Steps(cuts)
 
     def look(see=PAST, base=base, **positions):
@@ -194,7 +194,7 @@ def _wrong_caches(sequence, base, cuts, found, right):
     return {
         **wrong_contexts(q, k, v, PAST),
         LOW_FILL: AnyOf(tuple(softmax(np.where(so_far, low, -np.inf)) @ v for low in filled)),
-        INVERTED: look(later) if later.any() else Seen(not np.nan_to_num(found).any()),
+        INVERTED: look(later) if later.any() else Seen(not np.nan_to_num(context).any()),
         "right without rotation, wrong with it: each step starts again at position 0, where the new token "
         "stands at the number of cached tokens": look(queries=own, keys=own),
         "query and key of one token must have one position; your query is one ahead": (
@@ -237,24 +237,24 @@ def _wrong_caches(sequence, base, cuts, found, right):
             look(values=steps.place)
         ),
         "only the newest tokens are kept; a cache keeps all of them, up to 16": (
-            Seen(_are_newest_tokens(look, steps, found))
+            Seen(_are_newest_tokens(look, steps, context))
         ),
         "keep values too, not the newest alone": (
             v[:, steps.end - 1] if (steps.end - steps.start == 1).all() else Seen(True)
         ),
         "empty slots are attended: a zero key has score 0 and weight e^0; cut the cache at its length": (
-            Seen(_is_shrunk(found, right))
+            Seen(_is_shrunk(context, right))
         ),
     }
 
 
-def _are_newest_tokens(look, steps, found):
+def _are_newest_tokens(look, steps, context):
     """Return True if these are the contexts of a cache that keeps only some of the newest tokens."""
     key = steps.place
     for size in range(2, NUM_TOKENS):
         for oldest in (steps.place + 1, steps.start, steps.end):
             see = PAST & (key >= oldest[:, None] - size)
-            if see.any(-1).all() and close(found, look(see)):
+            if see.any(-1).all() and close(context, look(see)):
                 return True
     return False
 
@@ -282,10 +282,10 @@ def _turned_again(sequence, base, steps):
     return np.stack(rows, 1)
 
 
-def _is_shrunk(found, right):
+def _is_shrunk(context, right):
     """Return True if each context is the right one times a number between 0 and 1."""
-    products = (found * right).sum(-1, keepdims=True)
+    products = (context * right).sum(-1, keepdims=True)
     squares = (right * right).sum(-1, keepdims=True)
     share = products / squares
     is_share = (share >= 0) & (share <= 1 + TOLERANCE)
-    return is_share.all() and share.any() and close(found, share * right)
+    return is_share.all() and share.any() and close(context, share * right)

@@ -136,9 +136,9 @@ def heads_share_groups(rng: Generator, grouped: Caller) -> str:
             setting += ", all scores far below zero"
 
         result = grouped.run_driver(run_tensors, inputs)
-        (found,) = only_tensors(result, "grouped", 1)
+        (output,) = only_tensors(result, "grouped", 1)
         right = _grouped(*inputs)
-        trials.judge(found, right, distance(found, right, setting), *inputs)
+        trials.judge(output, right, distance(output, right, setting), *inputs)
 
     return "equal to attention with repeated keys and values for (H, G) = (6, 2), (4, 4), (4, 1), (6, 3)."
 

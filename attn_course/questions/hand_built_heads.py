@@ -178,15 +178,15 @@ def _judge_letter(seen):
         raise NotYet("What arrives in `before` is not the letter of the place before.")
 
 
-def _judge_subspaces(one, meant, found):
-    """NotYet where another subspace than the one that is meant is written to, or nothing is `found` there."""
+def _judge_subspaces(one, meant, written):
+    """Raise NotYet if the head writes into another subspace than `meant`, or if `written` is empty."""
     moved = [name for name in NAMES if name != meant and np.abs(one.part(name)).max() > SILENT]
     names = " and ".join(f"`{name}`" for name in moved)
     if moved and np.abs(one.part(meant)).max() <= SILENT:
         raise NotYet(f"The head writes into {names}, and nothing arrives in `{meant}`.")
     if moved:
         raise NotYet(f"The head also writes into {names}; leave these subspaces as they are.")
-    if np.abs(found).max() <= SILENT:
+    if np.abs(written).max() <= SILENT:
         raise NotYet(f"Nothing arrives in `{meant}`: rows of W_OV read, columns write.")
 
 
@@ -272,14 +272,14 @@ def _on(keys, t):
     return row
 
 
-def _wrong_places(letters, t, found):
+def _wrong_places(letters, t, weights):
     right = matches(letters, t)
     before = np.r_[letters[0], letters[:-1]]
     past = range(t + 1)
     itself = [s for s in past if letters[s] == letters[t]]
     twice = [s for s in right if s in itself]  # after the letter, and the letter itself
-    inside = found[right]
-    outside = np.delete(found, right)
+    inside = weights[right]
+    outside = np.delete(weights, right)
     is_soft = inside.min() > outside.max(initial=0) and np.ptp(inside) <= NEAR
     sentences = {
         "it finds the letter itself and says it again; look for the place *after* it": itself,
@@ -316,21 +316,21 @@ def _wrong_places(letters, t, found):
             t,
         ),
     }
-    table: dict = {sentence: _fitting(keys, found, t) for sentence, keys in sentences.items()}
+    table: dict = {sentence: _fitting(keys, weights, t) for sentence, keys in sentences.items()}
     for sentence, (keys, place) in hidden.items():
         others = [s for s in keys if s != place]
-        table[sentence] = _on(others, t) if others else Seen(found[place] < 0.6)
+        table[sentence] = _on(others, t) if others else Seen(weights[place] < 0.6)
     table["the right places, but too soft: make the scores larger"] = Seen(is_soft)
     return table
 
 
-def _fitting(keys, found, t):
-    """Equal weights (t + 1,) on these places, or on those but place 0, whichever is nearer to `found`."""
+def _fitting(keys, weights, t):
+    """Equal weights (t + 1,) on these places, or on those but place 0, whichever is nearer to `weights`."""
     without_first = [s for s in keys if s > 0]
     rows = [_on(some, t) for some in (keys, without_first) if some]
     if not rows:
         return Seen(True)  # where the mistake finds no place, the weight may go anywhere
-    return min(rows, key=lambda row: np.abs(row - found).max())
+    return min(rows, key=lambda row: np.abs(row - weights).max())
 
 
 def _judge_followers(seen):
@@ -338,13 +338,13 @@ def _judge_followers(seen):
     for one in seen:
         letters = one.letters
         one_hot = np.eye(one.sizes.num_letters)
-        asked = [t for t in range(len(letters)) if matches(letters, t)]
-        shares = np.array([one_hot[letters[matches(letters, t)]].mean(0) for t in asked])
-        written = one.part("after")[asked]
+        places = [t for t in range(len(letters)) if matches(letters, t)]
+        shares = np.array([one_hot[letters[matches(letters, t)]].mean(0) for t in places])
+        written = one.part("after")[places]
         _judge_subspaces(one, "after", written)
         if np.abs(written - shares).max() <= NEAR:
             continue
-        if np.abs(written - one_hot[letters[asked]]).max() <= NEAR:
+        if np.abs(written - one_hot[letters[places]]).max() <= NEAR:
             raise NotYet(
                 "The right places are found, but W_OV reads `before` there, which is the letter you had."
             )

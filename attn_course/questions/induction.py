@@ -529,7 +529,7 @@ def _wrong_cuts(x, written, instead, weights, path):
     q, k, v = _projected(x, stream, weights, path)
     attended = wrong_contexts(q, k, v, np.tri(len(x), dtype=bool))
     table = {
-        sentence: after(context, lambda found: found @ weights[-1])
+        sentence: after(context, lambda output: output @ weights[-1])
         for sentence, context in attended.items()
     }
     for one, two in ("qk", "qv", "kv"):

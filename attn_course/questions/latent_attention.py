@@ -35,10 +35,10 @@ def _judge_contexts(rng, latent_attention):
     for sizes in [FIRST, *shuffled(rng, SIZES)]:
         inputs = _drawn(rng, *sizes)
         result = latent_attention.run_driver(run_tensors, inputs)
-        (found,) = only_tensors(result, "latent_attention", 1)
+        (output,) = only_tensors(result, "latent_attention", 1)
         right = _context(*inputs)
         setting = "H = {}, T = {}, latents of {} numbers, d = {}".format(*sizes)
-        trials.judge(found, right, distance(found, right, setting), *inputs)
+        trials.judge(output, right, distance(output, right, setting), *inputs)
 
     memory = _judge_memory(rng, latent_attention)
     return f"Equal to full keys and values in {len(trials)} sizes; {memory}."
@@ -102,10 +102,10 @@ def _judge_memory(rng, latent_attention):
     T = int(rng.integers(500, 700))
     inputs = _drawn(rng, H, T, width, d)
     seen = latent_attention.run_driver(run_watched, inputs)
-    (found,) = only_tensors(seen, "latent_attention", 1)
+    (output,) = only_tensors(seen, "latent_attention", 1)
     right = _context(*inputs)
-    if not close(found, right):
-        raise NotYet(f"{distance(found, right, f'H = {H}, T = {T}, d = {d}')}.")
+    if not close(output, right):
+        raise NotYet(f"{distance(output, right, f'H = {H}, T = {T}, d = {d}')}.")
 
     largest = largest_tensor(seen)
     if not largest < T * d:

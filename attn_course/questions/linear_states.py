@@ -28,14 +28,14 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
         q, k = rng.normal(size=(2, T, 3))
         v = rng.normal(size=(T, 5))
         result = linear_attention.run_driver(run_with_features, [q, k, v], kind, shift)
-        (found,) = only_tensors(result, "linear_attention", 1)
+        (output,) = only_tensors(result, "linear_attention", 1)
 
         phi = partial(_features, kind, shift)
         right = _attend_linearly(np.tril(phi(q) @ phi(k).T), v)
-        fact = distance(found, right, f"{T} tokens, features {kind}")
-        if found.shape != right.shape:
+        fact = distance(output, right, f"{T} tokens, features {kind}")
+        if output.shape != right.shape:
             raise NotYet(f"{fact}.")
-        trials.judge(found, right, fact, q, k, v, kind, shift, found)
+        trials.judge(output, right, fact, q, k, v, kind, shift, output)
 
     return f"weights are products of features, past only, in {len(trials)} cases with three maps."
 
@@ -55,7 +55,7 @@ def _attend_linearly(products, v):
     return weights @ v
 
 
-def _wrong_contexts(q, k, v, kind, shift, found):
+def _wrong_contexts(q, k, v, kind, shift, output):
     phi = partial(_features, kind, shift)
     fq, fk = phi(q), phi(k)
     products = fq @ fk.T
@@ -85,7 +85,7 @@ def _wrong_contexts(q, k, v, kind, shift, found):
             _attend_linearly(np.triu(products), v)
         ),
         "it reads before it writes, where a token sees itself": (
-            Seen(close(found[1:], not_itself[1:]))
+            Seen(close(output[1:], not_itself[1:]))
         ),
         "this is softmax attention; the weights asked for are products of features": (
             attend(q, k, v, causal=True)[0]

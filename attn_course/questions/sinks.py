@@ -116,11 +116,11 @@ def _refuse_weights(output, inputs):
 
 
 def _judge_gradient_of_sink(gradients, right, leaves, setting):
-    found = None if gradients is None else dict(zip(NAMES, gradients, strict=True))
-    if found is None or not found["sink"].any():
+    by_name = None if gradients is None else dict(zip(NAMES, gradients, strict=True))
+    if by_name is None or not by_name["sink"].any():
         raise NotYet(f"{NO_GRADIENT}.", mistake=NO_GRADIENT)
     floats = {name: leaves[name] for name in NAMES}
-    judge_gradients(found, right, floats, setting)
+    judge_gradients(by_name, right, floats, setting)
 
 
 def _wrong_contexts(q, k, v, sink, mask, output):

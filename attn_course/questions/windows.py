@@ -165,7 +165,7 @@ def _judge_ring(rng, ring_class):
     return f"The ring gives the same contexts in {len(trials)} texts."
 
 
-def _wrong_rings(q, k, v, window, sinks, found):
+def _wrong_rings(q, k, v, window, sinks, output):
     T = q.shape[1]
 
     def look(mask):
@@ -192,7 +192,7 @@ def _wrong_rings(q, k, v, window, sinks, found):
             look(_look(T, window - 1, sinks)) if window > 1 else Seen(True)
         ),
         "the new token does not see itself: keep it before you attend": (
-            Seen(close(found[:, seen], look(hidden)[:, seen]))
+            Seen(close(output[:, seen], look(hidden)[:, seen]))
         ),
         "once the ring is full, new tokens are not kept": look(stays | np.eye(T, dtype=bool)),
         "a sink that is still in the window counts twice; keep it once": (
