@@ -59,6 +59,7 @@ class Derivation:
     proved: str = EQUAL  # how the first line compares with the last
     notes: list[str] = field(default_factory=list)
     domain: "Domain | None" = None
+    helpers: "dict[str, Tree] | None" = None  # the student's own symbols, if the question is known
     readable: bool = True
 
     @cached_property
@@ -223,7 +224,8 @@ def look_at(chain: Derivation) -> None:
     try:
         if claim:
             chain.notes += _other_premises(chain, question, claim)
-            chain.domain = claim.domain.with_helpers(_helpers(chain, claim))
+            chain.helpers = _helpers(chain, claim)
+            chain.domain = claim.domain.with_helpers(chain.helpers)
             chain.where |= claim.where
         else:
             chain.notes += _undeclared(chain)
@@ -264,9 +266,9 @@ def strange_symbol(line: "Tree", claim: "Claim", domain: "Domain") -> str:
     """Return a clause on a symbol that neither the question nor a value in `where` explains; or ""."""
     from attn_course.proofs import trees
 
-    known = {str(symbol) for symbol in claim.symbols} | set(domain.values)
-    strange = sorted(trees.names_in(domain.with_values(line)) - known)
-    strange += sorted(trees.names_in(line) - known)
+    explained = claim.names.union(domain.values)
+    strange = sorted(trees.names_in(domain.with_values(line)) - explained)
+    strange += sorted(trees.names_in(line) - explained)
     if not strange:
         return ""
     name = trees.shown_name(strange[0])
@@ -280,11 +282,10 @@ def _helpers(chain, claim):
     """{name: value} of the symbols in `where` that the question does not have."""
     from attn_course.proofs.trees import tree_of
 
-    known = {str(symbol) for symbol in claim.symbols}
     return {
         str(symbol): tree_of(value)
         for symbol, value in _values(chain.where)
-        if str(symbol) not in known
+        if str(symbol) not in claim.names
     }
 
 
@@ -301,15 +302,11 @@ def _other_premises(chain, question, claim):
     """Return a note if `where` says something else of the question's symbols than the question does."""
     from attn_course.proofs.domains import domain_of
 
-    own = {symbol: said for symbol, said in chain.where.items() if str(symbol) in _names(claim)}
+    own = {symbol: value for symbol, value in chain.where.items() if str(symbol) in claim.names}
     ours, theirs = claim.domain, domain_of(claim.symbols, own, [claim.first_line])
     if (ours.ranges, ours.values) == (theirs.ranges, theirs.values):
         return []
     return [f"What question {question.id} says of its symbols counts here, whatever `where` says."]
-
-
-def _names(claim):
-    return {str(symbol) for symbol in claim.symbols}
 
 
 def turned_round(step: str, proved: str, relation: str) -> str:
@@ -458,7 +455,8 @@ def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[s
 def as_data(chain: Any) -> list:
     """Return a Derivation as lists of strings.
 
-    First the values in `where`: `["where", name, tokens]`, then the lines: `[relation, reason, tokens]`.
+    First the values in `where`, `["where", name, tokens]`; if the question is known, those of its own
+    symbols are left out. Then the lines, `[relation, reason, tokens]`.
     """
     if chain is None or chain is ...:
         raise NotAttempted
@@ -471,6 +469,8 @@ def as_data(chain: Any) -> list:
 
     rows = []
     for symbol, value in _values(chain.where):
+        if chain.helpers is not None and str(symbol) not in chain.helpers:
+            continue
         with contextlib.suppress(Unreadable):
             rows.append([VALUE, str(symbol), write(value)])
     return rows + [

@@ -62,18 +62,26 @@ class Comparer:
         self.domain = domain
         self.field = field or modular.Field()
         self.work = intervals.Work()
+        self._prepared: dict[
+            Tree, Tree
+        ] = {}  # a line is compared with the one before and the one after
 
     def compare(self, before: Tree, relation: str, after: Tree) -> Outcome:
         """Does `before relation after` hold wherever the symbols may lie, and do both have a value there?
 
         A symbol that stands for something has its value on both sides.
         """
-        left = positivity.with_known_signs(self.domain.with_values(before), self.domain)
-        right = positivity.with_known_signs(self.domain.with_values(after), self.domain)
         try:
-            return self._compare(left, relation, right)
+            return self._compare(self._with_values(before), relation, self._with_values(after))
         except intervals.Exhausted:
             return Outcome(OPEN, "the chain takes too many operations to work out")
+
+    def _with_values(self, line):
+        """Return a line with the values of all symbols, and without signs that the domain fixes."""
+        if line not in self._prepared:
+            in_values = self.domain.with_values(line)
+            self._prepared[line] = positivity.with_known_signs(in_values, self.domain)
+        return self._prepared[line]
 
     def named_slip(self, line: Tree, slips: Mapping[str, Tree]) -> str:
         """Return the sentence of the slip that gives this line, "" if none does."""
