@@ -139,7 +139,7 @@ def judge_chain(
 
 
 def _judge_lines(chain, claim, comparer):
-    """The relation between the first line and the last, and a sentence on each step without a proof."""
+    """Return the relation of the first line to the last, and a sentence on each step without a proof."""
     proved = EQUAL
     doubts = []
     for k, line in enumerate(chain[1:], 1):
