@@ -214,9 +214,9 @@ def _leaks(solution: Any, student: Any) -> Iterator[str]:
     for cell in solution.cells:
         secret |= solution_lines(cell.source)
 
-    shown = "\n".join(cell.source for cell in student.cells)
+    student_text = "\n".join(cell.source for cell in student.cells)
     for line in sorted(secret):
-        if line in shown:
+        if line in student_text:
             yield f"the solution line `{line}` is shown to students."
 
 
@@ -239,9 +239,9 @@ def _missing_cells(solution: Any, name: str) -> Iterator[str]:
 
     for question in register.questions_of(name):
         for part in question.parts:
-            wanted = f"{id_stem(question.id)}-{part.kind}"
-            if wanted not in ids:
-                yield f"there is no answer cell {wanted}."
+            cell_id = f"{id_stem(question.id)}-{part.kind}"
+            if cell_id not in ids:
+                yield f"there is no answer cell {cell_id}."
 
         if headings.heading(question) not in text:
             yield f'question {question.id} has no heading, "### {question.id}".'

@@ -32,7 +32,7 @@ def points_in_words(points: float, is_bonus: bool = False) -> str:
 
 def write_headings(text: str) -> str:
     """Return `text` with every heading of a question written out."""
-    return HEADING.sub(lambda found: heading(register.find(found["id"])), text)
+    return HEADING.sub(lambda match: heading(register.find(match["id"])), text)
 
 
 def write_head(text: str, notebook: str) -> str:

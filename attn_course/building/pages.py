@@ -81,25 +81,25 @@ def cells_that_use_answers(notebook: Any) -> Names:
     for cell in notebook.cells:
         if cell.cell_type != "code":
             continue
-        taken, given = names_in(cell.source)
+        used, changed = names_in(cell.source)
         imported |= names_of(cell.source).imported
         is_answer = "answer" in cell.metadata
-        if is_answer or taken & from_answers:
+        if is_answer or used & from_answers:
             cell_ids.add(cell.id)
-            from_answers |= given - imported
+            from_answers |= changed - imported
     return cell_ids
 
 
 def names_in(source: str) -> tuple[Names, Names]:
-    """Return (names that a cell takes from cells before it, names that it assigns or changes)."""
-    taken: Names = set()
-    given: Names = set()
+    """Return (names that a cell uses from cells before it, names that it assigns or changes)."""
+    used: Names = set()
+    changed: Names = set()
     own: Names = set()  # has a value in this cell, whatever came before
     for names in names_by_statement(source):
-        taken |= (names.used | names.used_later) - own
-        given |= names.defined | names.called
+        used |= (names.used | names.used_later) - own
+        changed |= names.defined | names.called
         own |= names.assigned
-    return taken, given
+    return used, changed
 
 
 def pictures_alone(outputs: Sequence[Any]) -> list[Any]:

@@ -181,19 +181,19 @@ def _card(row: headings.Row, page: Any) -> str:
 def site_text(text: str, pages: set[str], repository: str) -> str:
     """Return a page of docs/ for the site: its links lead to pages, or else to the repository."""
 
-    def linked(found: re.Match[str]) -> str:
-        target, _, anchor = found["target"].partition("#")
+    def linked(match: re.Match[str]) -> str:
+        target, _, anchor = match["target"].partition("#")
         is_page = target.removesuffix(".md") in pages
         if "://" in target or not target or is_page or target.startswith("images/"):
-            return found[0]
+            return match[0]
         notebook = re.fullmatch(r"(?:\.\./)?notebooks/(\w+)\.ipynb", target)
         if notebook:
-            return f"[{found['text']}]({notebook[1]}.ipynb)"
+            return f"[{match['text']}]({notebook[1]}.ipynb)"
         if not repository:
-            return found["text"]
+            return match["text"]
         path = target.removeprefix("../") if target.startswith("../") else f"docs/{target}"
-        place = f"#{anchor}" if anchor else ""
-        return f"[{found['text']}]({repository}/blob/{published_links.BRANCH}/{path}{place})"
+        fragment = f"#{anchor}" if anchor else ""
+        return f"[{match['text']}]({repository}/blob/{published_links.BRANCH}/{path}{fragment})"
 
     text = LINK.sub(linked, text)
     return text.replace("\n```csv\n", "\n```text\n")  # a language that Pygments lacks

@@ -64,13 +64,13 @@ def bars(
     middle = (len(groups) - 1) / 2
     for k, (name, values) in enumerate(groups.items()):
         numbers = np.asarray(values, float)
-        shown = np.where(np.isfinite(numbers), numbers, np.nan)
-        tops = np.nan_to_num(shown)
+        drawn = np.where(np.isfinite(numbers), numbers, np.nan)
+        tops = np.nan_to_num(drawn)
         left = np.arange(size) + (k - middle - 0.5) * width
-        each = [ax.next_colour()] if colours is None else [COLOURS[i] for i in colours]
-        ax.add(Bars(left, left + width, shown, each, label=str(name)))
-        for place, height, number in zip(left + width / 2, tops, numbers, strict=True):
-            word = Text(place, height, f"{number:.{digits}f}", vertical="bottom", shift=(0, 2))
+        codes = [ax.next_colour()] if colours is None else [COLOURS[i] for i in colours]
+        ax.add(Bars(left, left + width, drawn, codes, label=str(name)))
+        for x, top_of_bar, number in zip(left + width / 2, tops, numbers, strict=True):
+            word = Text(x, top_of_bar, f"{number:.{digits}f}", vertical="bottom", shift=(0, 2))
             if number < 0:
                 word.vertical = "top"
                 word.shift = (0, -2)
@@ -81,8 +81,8 @@ def bars(
     ax.x.is_slanted = max(text_width(label, SMALL_SIZE) for label in named) > slot
     ax.x.has_grid = False
     if top:
-        drawn = [mark.tops for mark in ax.marks if isinstance(mark, Bars)]
-        lowest = min(0.0, float(np.min(drawn)))
+        tops_of_all = [mark.tops for mark in ax.marks if isinstance(mark, Bars)]
+        lowest = min(0.0, float(np.min(tops_of_all)))
         room = 0.12 * (top - lowest) if lowest < 0 else 0.0  # for the number below a bar
         ax.limits(y=(lowest - room, 1.12 * top))
     ax.has_legend = grouped

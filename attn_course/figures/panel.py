@@ -117,8 +117,8 @@ def panel_or_new(ax: Panel | None) -> Panel:
 def same_scale(axes: list[Panel]) -> None:
     """Give panels that are compared the same limits, wide enough for all; a reversed axis stays reversed."""
     for direction in ("x", "y"):
-        each = [getattr(panel, direction) for panel in axes]
-        limits = np.array([axis.limits() for axis in each])
-        for axis, (first, second) in zip(each, limits, strict=True):
+        aligned = [getattr(panel, direction) for panel in axes]
+        limits = np.array([axis.limits() for axis in aligned])
+        for axis, (first, second) in zip(aligned, limits, strict=True):
             ends = (limits.min(), limits.max())
             axis.ends = ends if first < second else ends[::-1]

@@ -114,8 +114,8 @@ class SliderFigure:
     def _packed(self, template, limits, **parts):
         """Return the template with the frames of a grid of values, and the script that shows them."""
         most = limits.get(len(self.sliders), max(limits.values()))
-        each = int(most ** (1 / len(self.sliders)) + 1e-9)
-        choices = [slider.choices(each) for slider in self.sliders]
+        per_slider = int(most ** (1 / len(self.sliders)) + 1e-9)
+        choices = [slider.choices(per_slider) for slider in self.sliders]
         frames = []
         for chosen in product(*choices):
             values = dict(zip(self.start, chosen, strict=True))
