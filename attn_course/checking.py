@@ -1,4 +1,4 @@
-"""`check` and `hint`: judge a student's answer in limited time, and say what was found."""
+"""`check` and `hint`: judge a student's answer in limited time and explain the verdict."""
 
 import contextlib
 import contextvars
@@ -27,7 +27,7 @@ PATIENCE = 4  # how many times its seconds an answer may take where others use t
 
 
 def check(question: str, *answers: Any) -> Verdict:
-    """Judge one answer (some questions take two) and say what was found.
+    """Judge one answer (some questions take two) and explain the verdict.
 
     Returns a `Verdict` with `.status` "correct", "not yet" or "not attempted". It never raises,
     except inside nbgrader, which scores a check cell by whether it fails.
@@ -66,7 +66,7 @@ def _check(question_id, answers):
 
 
 def _part(question, answers):
-    """The part these answers belong to: a chain made by `derive` says that it is one."""
+    """Return the part that these answers belong to; a chain made by `derive` knows that it is one."""
     judged = [part for part in question.parts if part.judge]
     if len(judged) > 1:
         kinds = {getattr(answer, "part", "code") for answer in answers if answer is not ...}
@@ -91,9 +91,9 @@ def judge(
     *,
     limit: Callable[[float, Callable[[], str]], str] | None = None,
 ) -> Verdict:
-    """The verdict of one part's judge on `callers`, whichever process they call into.
+    """Return the verdict of one part's judge on `callers`, whichever process they call into.
 
-    limit: what ends the work after some seconds, in place of `within`.
+    limit: the function that ends the work after some seconds, in place of `within`.
     """
     measure = part.judge
     if measure is None:
@@ -162,7 +162,7 @@ def listening() -> Iterator[list[warnings.WarningMessage]]:
 
 
 def within(seconds: float, work: Callable[[], str]) -> str:
-    """`work()` in a thread of its own, or NotYet when it has not finished in time.
+    """Return `work()`, run in a thread of its own; raise NotYet if it does not finish in time.
 
     On a busy machine it waits until the work has had that many seconds of a processor, within PATIENCE.
     Where no thread can start it runs here, for as long as it takes.

@@ -1,4 +1,4 @@
-"""What is said of an answer: one verdict and one list of states, from `check` to the gradebook."""
+"""The verdict on an answer, with one list of states from `check` to the gradebook."""
 
 import enum
 import re
@@ -37,8 +37,8 @@ class Verdict:
     """The outcome of one check. A verdict is true if the answer is correct.
 
     kind: the part that was judged, "code" or "derive". mistake: the sentence of the known mistake that
-    explains a wrong answer, "" if none does. needs_person: True if the judge could not decide. remark: what
-    is said beside the verdict itself.
+    explains a wrong answer, "" if none does. needs_person: True if the judge could not decide. remark: a
+    sentence beside the verdict itself.
     """
 
     question: str

@@ -156,7 +156,7 @@ def try_wheel(course):
     student = course.above / "student"
     shutil.copytree(course.project / "notebooks", student / "notebooks")
     said = place.attn("check", "notebooks/01_copying.ipynb", cwd=student)
-    assert "1.1 not attempted" in said, said
+    assert "1.2 not attempted" in said, said
     runs = (
         "from attn_course import recorded_runs; print(recorded_runs.read('knowledge')['command'])"
     )
