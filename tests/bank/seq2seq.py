@@ -1100,7 +1100,8 @@ INPUT_KINDS["9.5"] = {
         "one sentence": of_runs(lambda run: len(run["tokens"]) == 1),
         "a sequence": of_runs(lambda run: run["forward"]),
         "padding": of_runs(lambda run: not run["mask"].all(0).all()),
-        "a shifted context": of_runs(lambda run: run["shift"] is not None),
+        "a shifted context": of_runs(lambda run: run["shift"] and run["shift"][1]),
+        "an empty slot": of_runs(lambda run: run["shift"] and run["shift"][1] is None),
     }
 }
 
