@@ -234,7 +234,7 @@ if check("16.2", normed_scores, capped_weights, needed_bound):
     print("needed for 99%:", *(f"{needed_bound(n, 0.01):.2f} of {n:,}," for n in (32, 1000, 10**6)))
 
 # %% [markdown]
-# With $t = 2$ one of ten keys may have the weight 0.858, but one of a thousand at most 0.052: copying fails at length. The
+# With $t = 2$ one of ten keys may have the weight 0.858, but one of a thousand at most 0.052: copying fails in long texts. The
 # needed bound grows with $\log n$, so models learn $t$ or multiply scores by $\log n$ (dashed). Under QK-norm the bound is
 # reached only if all rivals point *opposite* to the query. A soft cap has another price: near its ends the slope is almost
 # zero, and little gradient comes through.
@@ -330,7 +330,7 @@ print(f"{len(better)} of {len(points)} sets of four have a smaller error than th
 # %% [markdown]
 # Left: if scores are spread little, the best 64th of the keys holds little of the weight, so few keys are not enough. Right: the
 # top four of ten keys drop the least weight of all sets of four. But the error also depends on the values, through
-# $c_1 - c_0$, and some sets with more dropped weight have a smaller error.
+# $c_1 - c_0$, and some sets with more dropped weight have a smaller error (green).
 #
 # ### 16.4
 #
@@ -531,7 +531,7 @@ print(f"5. the block of the best key is missed in {missed} of 200 draws")
 # 1. On what does the gate of a sink depend, and on what does gated attention?
 #    <details><summary>Answer</summary>On the query and all its keys; on the token alone.</details>
 # 2. Why must a bound on scores grow with the length?
-#    <details><summary>Answer</summary>The lead is at most 2t, and log n of it is needed against n rivals.</details>
+#    <details><summary>Answer</summary>The lead is at most 2t, and against n rivals it must grow with log n.</details>
 # 3. Why is top-k not always the best set?
 #    <details><summary>Answer</summary>The error is the dropped weight times a difference of contexts, which depends on values.</details>
 # 4. Which corner of a box has the highest score?
