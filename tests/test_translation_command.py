@@ -117,10 +117,8 @@ def test_a_translator_is_trained_on_text_of_one_s_own_and_recorded_as_that(tmp_p
 
 
 def test_with_data_the_sizes_are_those_of_the_ladder_unless_a_preset_is_named(tmp_path):
-    options = SimpleNamespace(
-        preset=None, data=str(tmp_path), seed=1, architecture="gru", attention=None
-    )
-    options.tokens = options.cooldown = None
+    unset = dict.fromkeys(option.name for option in command.translate.commands["train"].params)
+    options = SimpleNamespace(**unset | {"data": str(tmp_path), "seed": 1})
     assert command.config_of(options) == replace(PRESETS["ladder"], corpus="own")
     options.data = None
     assert command.config_of(options) == PRESETS["default"]
