@@ -166,7 +166,7 @@ class Watch:
 
     @property
     def left_torch(self) -> bool:
-        """True if numbers were taken out of tensors, where no operation is seen."""
+        """Return True if numbers were taken out of tensors, where no operation is seen."""
         return not self.used.isdisjoint(("numpy", "__array__", "tolist"))
 
     def call(self, function: Function, *args: Any) -> Any:
@@ -350,7 +350,7 @@ def work_of_next_step(
 
 
 def leave(x: Any, positions: Any) -> Any:
-    """A rotation that changes nothing."""
+    """Return a rotation that changes nothing."""
     return x
 
 
@@ -379,7 +379,7 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
     asked: list[np.ndarray] = []
 
     def layer(tokens: Any) -> np.ndarray:
-        """The output, where it is known."""
+        """Return the output, where it is known."""
         values = np.asarray(tokens, float)
         key = (values.shape, values.tobytes())
         if key not in outputs_by_input:
@@ -599,7 +599,7 @@ def run_search(
     fed: list[list] = []
 
     def step(last: Any, state: Any) -> tuple[Any, int]:
-        """The logits of this step, as long as there are any."""
+        """Return the logits of this step, as long as there are any."""
         last = torch.as_tensor(last).reshape(num_sentences)
         count = 0 if state is None else int(state)
         fed.append([count, last.tolist()])
@@ -652,7 +652,7 @@ def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_le
     rows_of_steps: list[int] = []
 
     def step(last: Any, state: Any) -> tuple[Any, TreeState]:
-        """The log-probabilities (N, V) of the next token, and the new state."""
+        """Return the log-probabilities (N, V) of the next token, and the new state."""
         last = torch.as_tensor(last).reshape(-1).long()
         if len(last) != len(state):
             raise ValueError(f"step was given {len(last)} tokens and a state of {len(state)} rows")
@@ -696,7 +696,7 @@ def gradients_of(
 
 
 def as_leaf(values: np.ndarray) -> Any:
-    """A tensor of its own; one of floats collects gradients."""
+    """Return a tensor of its own; one of floats collects gradients."""
     import torch
 
     tensor = torch.as_tensor(values).clone()
@@ -704,7 +704,7 @@ def as_leaf(values: np.ndarray) -> Any:
 
 
 def as_array(tensor: Any) -> np.ndarray:
-    """The tensor as an array; NumPy has no bfloat16."""
+    """Return the tensor as an array; NumPy has no bfloat16."""
     tensor = tensor.detach().cpu()
     if tensor.is_floating_point():
         tensor = tensor.double()
@@ -752,7 +752,7 @@ def run_encoder(
 
 
 def reached_parameters(module: Any, output: Any) -> list[str]:
-    """The names of the parameters of a module to which a gradient flows back from an output."""
+    """Return the names of the parameters of a module to which a gradient flows back from an output."""
     named = dict(module.named_parameters())
     gradients = gradients_of(output, list(named.values()), keep_graph=True)
     if gradients is None:
@@ -853,7 +853,7 @@ def run_decoder(
 
 
 def _watched_attention(width):
-    """A slot that keeps what it is asked, and shifts the context of one call."""
+    """Return a slot that keeps what it is asked, and shifts the context of one call."""
     import torch
 
     from attn_utils.kernels import attend
@@ -942,5 +942,5 @@ def small_network(layers: Sequence[Arrays]) -> Any:
 
 
 def squared_error(network: Any, x: Any, y: Any) -> Any:
-    """The mean squared error of network(x) against y."""
+    """Return the mean squared error of network(x) against y."""
     return ((network(x) - y) ** 2).mean()

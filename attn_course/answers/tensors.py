@@ -22,12 +22,12 @@ def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
 
 
 def close(found: Any, wanted: Any) -> bool:
-    """Whether two answers of the same shape agree as closely as float32 allows."""
+    """Return whether two answers of the same shape agree as closely as float32 allows."""
     return same(found, wanted, TOLERANCE, TOLERANCE)
 
 
 def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
-    """The outputs of the driver `run_function`, exactly `count` of them."""
+    """Return the outputs of the driver `run_function`, exactly `count` of them."""
     outputs = result["outputs"]
     if outputs is None:
         kinds = result["kinds"]
@@ -49,7 +49,7 @@ def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
 
 
 def distance(found: np.ndarray, right: Any, setting: str) -> str:
-    """A clause on how `found` differs from an array or tensor: in shape, by nan, or by how much."""
+    """Return a clause on how `found` differs from an array or tensor: in shape, by nan, or by how much."""
     wanted = right.detach().numpy() if hasattr(right, "detach") else right
     if found.shape != wanted.shape:
         return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
@@ -89,7 +89,7 @@ def _gradient_is_off(found, wanted):
 
 
 def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
-    """The result of the driver `run_layer`, unless the layer could not be run as the question says."""
+    """Return the result of the driver `run_layer`, unless the layer could not be run as the question says."""
     if result.get("kind") == "layer":
         raise NotYet("hand over the class itself, not a layer made of it.")
     if "kind" in result:
@@ -109,7 +109,7 @@ def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
 
 
 def _first_misfit(own, parameters):
-    """A clause on a parameter that is not there, or else on one of another shape."""
+    """Return a clause on a parameter that is not there, or else on one of another shape."""
     missing = [name for name in parameters if name not in own]
     if missing:
         others = [name for name in own if name not in parameters]
