@@ -17,12 +17,12 @@ DETACHED = (
 
 
 def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
-    """Trials whose numbers may have passed through float32."""
+    """Return trials whose numbers may have passed through float32."""
     return Trials(mistakes, relative=TOLERANCE, absolute=TOLERANCE)
 
 
 def close(found: Any, wanted: Any) -> bool:
-    """Return whether two answers of the same shape agree as closely as float32 allows."""
+    """Return True if two answers of the same shape agree as closely as float32 allows."""
     return same(found, wanted, TOLERANCE, TOLERANCE)
 
 
@@ -44,7 +44,7 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
 
 
 def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
-    """{name: array} -> {name: tensor that collects gradients}."""
+    """Return {name: tensor that collects gradients} for {name: array}."""
     return {name: as_leaf(values) for name, values in arrays.items()}
 
 
@@ -89,7 +89,7 @@ def _gradient_is_off(found, wanted):
 
 
 def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
-    """Return the result of the driver `run_layer`, unless the layer could not be run as the question says."""
+    """Return the result of the driver `run_layer`; raise NotYet if the layer could not be run."""
     if result.get("kind") == "layer":
         raise NotYet("hand over the class itself, not a layer made of it.")
     if "kind" in result:

@@ -40,7 +40,7 @@ def _all_axes_turned(q, k):
 
 
 def _swapped(q, k):
-    """Return a row for each key."""
+    """Return scores with a row for each key."""
     if q.shape != k.shape:
         return NOT_HERE
     return scaled_products(k, q)

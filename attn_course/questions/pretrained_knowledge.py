@@ -101,7 +101,7 @@ def _document(rng, size):
 
 
 def _pieces(found, document, block):
-    """Return the pieces of one string, or a sentence on what is wrong with it."""
+    """Return the pieces of one string; raise NotYet with what is wrong with it."""
     if found is None:
         raise NotYet("None came back: is a `return` missing?")
     if not isinstance(found, str):

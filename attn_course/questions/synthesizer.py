@@ -52,7 +52,7 @@ def _aimed(rng, sizes, columns):
 
 
 def _synthesize(leaves, num_heads, *, scores=None, split=split_heads, split_values=None, **steps):
-    """Return the layer of equation (1), or with one step of it replaced by a mistake."""
+    """Return the output of equation (1), or with one step of it replaced by a mistake."""
     x = leaves["x"]
     T = x.shape[1]
     if scores is None:
