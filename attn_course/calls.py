@@ -46,7 +46,7 @@ def _changed(function, argument):
 
 
 def _parameter_names(function, count):
-    """The names of the first `count` arguments, or their numbers where the function does not say."""
+    """Return the names of the first `count` arguments, or their numbers where the function does not say."""
     names = []
     with contextlib.suppress(TypeError, ValueError):
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -57,7 +57,7 @@ def _parameter_names(function, count):
 
 
 def _contents(value):
-    """A copy of what a function could change in an argument; None for an object of another kind."""
+    """Return a copy of what a function could change in an argument; None for an object of another kind."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, dict):

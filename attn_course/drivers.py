@@ -16,7 +16,7 @@ import numpy as np
 from attn_course.calls import call_unchanged
 
 Arrays = Sequence[np.ndarray]
-Found = dict[str, Any]  # by name, as a driver hands it over
+Record = dict[str, Any]  # plain data by name, as a driver hands it over
 Function = Callable[..., Any]  # what a student wrote: a function, or a class to be made
 
 
@@ -29,14 +29,14 @@ def do_nothing(thing: Any) -> None:
 
 
 def call_each(function: Function, rows: Iterable[Sequence]) -> list:
-    """[function(*row) for each row]."""
+    """Return [function(*row) for each row]."""
     return [call_unchanged(function, *row) for row in rows]
 
 
 def call_with_seeds(
     function: Function, rows: Iterable[Sequence], seeds: Iterable[int], *others: Any
 ) -> list:
-    """[function(*row, generator, *others)]: each row with a NumPy generator of its own seed."""
+    """Return [function(*row, generator, *others)], where each row has a NumPy generator of its own seed."""
     generators = map(np.random.default_rng, seeds)
     return [
         call_unchanged(function, *row, rng, *others)
@@ -70,7 +70,7 @@ def call_on_kept(function: Function, name: str) -> Any:
 
 
 def read_kept(function: Function, name: str, queries: np.ndarray) -> list:
-    """[function(what is kept under this name, query) for each row of queries]."""
+    """Return [function(the object that is kept under this name, query) for each row of queries]."""
     return [call_unchanged(function, *map(_kept_or_tensor, (name, query))) for query in queries]
 
 
@@ -115,7 +115,7 @@ def count_numbers(thing: Any) -> int:
     return total
 
 
-def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Found:
+def run_tensors(function: Function, arrays: Arrays, *others: Any) -> Record:
     """Return {"outputs": arrays} of function(*tensors, *others), without gradients; it may return arrays."""
     import torch
 
@@ -166,11 +166,11 @@ class Watch:
 
     @property
     def left_torch(self) -> bool:
-        """True if numbers were taken out of tensors, where no operation is seen."""
+        """Return True if numbers were taken out of tensors, where no operation is seen."""
         return not self.used.isdisjoint(("numpy", "__array__", "tolist"))
 
     def call(self, function: Function, *args: Any) -> Any:
-        """function(*args), watched."""
+        """Return function(*args), and watch it."""
         import torch
         from torch.overrides import TorchFunctionMode
         from torch.utils._python_dispatch import TorchDispatchMode
@@ -234,8 +234,8 @@ def _address(tensor):
     return tensor.untyped_storage().data_ptr()
 
 
-def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
-    """As `run_tensors`; besides, "largest", "most_held", "made", "used" and "left_torch" of a `Watch`."""
+def run_watched(function: Function, arrays: Arrays, *others: Any) -> Record:
+    """Run `run_tensors`, and add "largest", "most_held", "made", "used" and "left_torch" of a `Watch`."""
     watch = Watch()
 
     @functools.wraps(function)
@@ -254,8 +254,8 @@ def run_watched(function: Function, arrays: Arrays, *others: Any) -> Found:
 
 def run_without_autograd(
     function: Function, arrays: Arrays, *others: Any, watched: bool = False
-) -> Found:
-    """As `run_tensors`, or as `run_watched`, with torch's own differentiation switched off."""
+) -> Record:
+    """Run `run_tensors` or `run_watched` with torch's own differentiation switched off."""
     import torch
 
     with torch.inference_mode(), _no_differentiation():
@@ -350,17 +350,17 @@ def work_of_next_step(
 
 
 def leave(x: Any, positions: Any) -> Any:
-    """A rotation that changes nothing."""
+    """Return x as it is: a rotation that changes nothing."""
     return x
 
 
-def run_with_features(function: Function, arrays: Arrays, kind: str, shift: float) -> Found:
-    """function(q, k, v, phi), phi being one of the positive maps below, without gradients."""
+def run_with_features(function: Function, arrays: Arrays, kind: str, shift: float) -> Record:
+    """Run function(q, k, v, phi) without gradients; phi is one of the positive maps below."""
     return run_tensors(function, arrays, functools.partial(positive_features, kind, shift))
 
 
 def positive_features(kind: str, shift: float, x: Any) -> Any:
-    """elu(x) + 1, exp(x) or relu(x), plus a shift: features of x that are above 0 if the shift is."""
+    """Return elu(x) + 1, exp(x) or relu(x), plus a shift: features above 0 if the shift is."""
     import torch
 
     if kind == "elu":
@@ -368,8 +368,8 @@ def positive_features(kind: str, shift: float, x: Any) -> Any:
     return getattr(torch, kind)(x) + shift
 
 
-def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs: Arrays) -> Found:
-    """function(layer, x), where the layer is known only by its output for each of the inputs.
+def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs: Arrays) -> Record:
+    """Run function(layer, x), where the layer knows only its output for each of the inputs.
 
     x: (T, d). Returns {"said": what came back}, or {"asked": the first input that is not among them}.
     """
@@ -379,7 +379,7 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
     asked: list[np.ndarray] = []
 
     def layer(tokens: Any) -> np.ndarray:
-        """The output, where it is known."""
+        """Return the output, where it is known."""
         values = np.asarray(tokens, float)
         key = (values.shape, values.tobytes())
         if key not in outputs_by_input:
@@ -398,14 +398,14 @@ def call_with_outputs(function: Function, x: np.ndarray, inputs: Arrays, outputs
 def call_with_rotation(
     function: Function, one: Any, other: Any, pairs: np.ndarray, base: float, *, last: bool = False
 ) -> Any:
-    """function(one, rotate, other), or with the rotation of these pairs of features as the last argument."""
+    """Return function(one, rotate, other), or function(one, other, rotate) if `last`."""
     rotate = make_rotation(pairs, base)
     others = (other, rotate) if last else (rotate, other)
     return call_unchanged(function, one, *others)
 
 
 def make_rotation(pairs: np.ndarray, base: float) -> Function:
-    """rotate(x, position) for x (..., d): pair i turns by position * base ** (-2i / d).
+    """Return rotate(x, position) for x (..., d), in which pair i turns by position * base ** (-2i / d).
 
     pairs: (d / 2, 2), which two features belong together, and thereby in which sense they turn.
     """
@@ -420,8 +420,8 @@ def make_rotation(pairs: np.ndarray, base: float) -> Function:
     return rotate_pairs
 
 
-def run_function(function: Function, arrays: Arrays, *others: Any) -> Found:
-    """function(*tensors, *others): its outputs, and the gradients of the first of them.
+def run_function(function: Function, arrays: Arrays, *others: Any) -> Record:
+    """Run function(*tensors, *others) and take the gradients of its first output.
 
     arrays: NumPy arrays; those of floats become tensors that collect gradients.
     Returns {"outputs": arrays, "gradients": one array for each of floats, or None where none flow},
@@ -437,7 +437,7 @@ def run_function(function: Function, arrays: Arrays, *others: Any) -> Found:
     return outcome | {"gradients": gradients_of(first, leaves)}
 
 
-def run_with_cap(function: Function, scores: np.ndarray, t: float, mask: np.ndarray) -> Found:
+def run_with_cap(function: Function, scores: np.ndarray, t: float, mask: np.ndarray) -> Record:
     """Return what `run_function` returns, for function(scores, t, mask) with tensors for arrays."""
     tensor, mask = as_leaf(scores), as_leaf(mask)
     result = call_unchanged(function, tensor, t, mask)
@@ -460,7 +460,7 @@ def run_layer(
     later: Arrays = (),
     stub: str = "",
     **options: Any,
-) -> Found:
+) -> Record:
     """Build layer_class(*sizes, **options), copy `parameters` into it, run it `repeats` times on x.
 
     parameters: {name: array}. x: (B, T, D). seed: of torch's own generator while it runs.
@@ -511,8 +511,8 @@ def run_layer(
     return {"outputs": [as_array(output) for output in outputs], "gradients": gradients}
 
 
-def parameters_by_name(layer: Any) -> Found:
-    """{name: tensor}; the stacked projections of torch's own module under the names of three."""
+def parameters_by_name(layer: Any) -> Record:
+    """Return {name: tensor}, the stacked projections of torch's own module under the names of three."""
     return _unstacked(layer, dict(layer.named_parameters()))
 
 
@@ -548,7 +548,7 @@ def run_slot(
     mask: np.ndarray,
     *,
     before: Arrays | None = None,
-) -> Found:
+) -> Record:
     """Build the slot and run it in float32; `run_function`'s outcome, and its "parameters" by name.
 
     Parameters that it draws are the same at every run. before: [queries, memory, mask] on which the same
@@ -567,7 +567,7 @@ def run_slot(
     return result | {"parameters": names}
 
 
-def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]) -> Found:
+def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]) -> Record:
     """Run the slot on tensors without numbers, which are on another device than new tensors are.
 
     shapes: of queries, memory and mask. Returns {"wanted": where the inputs were,
@@ -589,7 +589,7 @@ def run_slot_elsewhere(slot_class: Function, width: int, shapes: Sequence[tuple]
 
 def run_search(
     greedy_search: Function, num_sentences: int, max_length: int, logits: Arrays
-) -> Found:
+) -> Record:
     """Search with the logits known so far, one array (B, V) a step; it is stopped where they end.
 
     The state that is handed on counts the steps. Returns {"fed": [state, last tokens] of each step,
@@ -601,7 +601,7 @@ def run_search(
     shapes: list[list[int]] = []
 
     def step(last: Any, state: Any) -> tuple[Any, int]:
-        """The logits of this step, as long as there are any."""
+        """Return the logits of this step, as long as there are any."""
         last = torch.as_tensor(last)
         if last.numel() != num_sentences:
             shapes.append(list(last.shape))
@@ -644,8 +644,10 @@ class TreeState:
         return TreeState(self.sentences[rows].reshape(-1), self.nodes[rows].reshape(-1))
 
 
-def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_length: int) -> Found:
-    """beam_search(step, state, size, max_length), where `step` reads the log-probabilities of a tree.
+def run_beam_search(
+    beam_search: Function, tables: np.ndarray, size: int, max_length: int
+) -> Record:
+    """Run beam_search(step, state, size, max_length), where `step` reads the log-probabilities of a tree.
 
     tables: (B, nodes, V), a row for each node. Node 0 has read BOS; token t leads from node m to node
     m * V + t + 1. Returns {"tokens": what came back, "first": tokens that were fed in at the first step,
@@ -660,7 +662,7 @@ def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_le
     rows_of_steps: list[int] = []
 
     def step(last: Any, state: Any) -> tuple[Any, TreeState]:
-        """The log-probabilities (N, V) of the next token, and the new state."""
+        """Return the log-probabilities (N, V) of the next token, and the new state."""
         last = torch.as_tensor(last).reshape(-1).long()
         if len(last) != len(state):
             raise ValueError(f"step was given {len(last)} tokens and a state of {len(state)} rows")
@@ -683,14 +685,14 @@ def run_beam_search(beam_search: Function, tables: np.ndarray, size: int, max_le
 
 
 def probe(shape: tuple[int, ...]) -> np.ndarray:
-    """Fixed factors of this shape: with them an output becomes the one number that is differentiated."""
+    """Return fixed factors of this shape; they make an output the one number that is differentiated."""
     return np.cos(np.arange(np.prod(shape))).reshape(shape)
 
 
 def gradients_of(
     output: Any, leaves: list[Any], *, keep_graph: bool = False
 ) -> list[np.ndarray] | None:
-    """Gradients of the probed output as arrays, zeros where a leaf plays no part; None if none flow."""
+    """Return gradients of the probed output as arrays, zeros for a leaf without a part; None if none flow."""
     import torch
 
     if not output.requires_grad or not output.is_floating_point():
@@ -704,7 +706,7 @@ def gradients_of(
 
 
 def as_leaf(values: np.ndarray) -> Any:
-    """A tensor of its own; one of floats collects gradients."""
+    """Return a tensor of its own; one of floats collects gradients."""
     import torch
 
     tensor = torch.as_tensor(values).clone()
@@ -712,21 +714,21 @@ def as_leaf(values: np.ndarray) -> Any:
 
 
 def as_array(tensor: Any) -> np.ndarray:
-    """The tensor as an array; NumPy has no bfloat16."""
+    """Return the tensor as an array; NumPy has no bfloat16."""
     tensor = tensor.detach().cpu()
     if tensor.is_floating_point():
         tensor = tensor.double()
     return tensor.numpy()
 
 
-def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Found:
+def run_padding(function: Function, sentences: list[list[int]], pad: int) -> Record:
     """Return what `run_function` returns, for function(sentences, pad) and without gradients."""
     return _outputs_of(call_unchanged(function, sentences, pad))
 
 
 def run_encoder(
     encoder_class: Function, num_tokens: int, width: int, batches: Sequence[Arrays]
-) -> Found:
+) -> Record:
     """Build one encoder, and run it in evaluation mode on each batch of [ids (B, S), mask (B, S)].
 
     Returns {"outputs": a list of arrays for each batch} and of the first batch {"reached": the names of
@@ -766,7 +768,7 @@ def run_encoder(
 
 
 def reached_parameters(module: Any, output: Any) -> list[str]:
-    """The names of the parameters of a module to which a gradient flows back from an output."""
+    """Return the names of the parameters of a module to which a gradient flows back from an output."""
     named = dict(module.named_parameters())
     gradients = gradients_of(output, list(named.values()), keep_graph=True)
     if gradients is None:
@@ -775,7 +777,7 @@ def reached_parameters(module: Any, output: Any) -> list[str]:
 
 
 def shapes_of_parameters(slot_class: Function, width: int) -> dict[str, list[int]]:
-    """{name: shape} of the parameters of slot_class(width)."""
+    """Return {name: shape} of the parameters of slot_class(width)."""
     slot = slot_class(width)
     return {name: list(parameter.shape) for name, parameter in slot.named_parameters()}
 
@@ -783,10 +785,10 @@ def shapes_of_parameters(slot_class: Function, width: int) -> dict[str, list[int
 def run_filled_slot(
     slot_class: Function,
     width: int,
-    parameters: Found,
+    parameters: Record,
     arrays: Arrays,
     before: Arrays | None = None,
-) -> Found:
+) -> Record:
     """Build the slot, copy `parameters` into it, and run it in float32 on [queries, memory, mask].
 
     before: inputs on which the same slot runs first. Returns {"outputs"} as `run_function`, and the
@@ -813,7 +815,7 @@ def run_filled_slot(
 
 def run_decoder(
     decoder_class: Function, num_tokens: int, width: int, runs: Sequence[dict[str, Any]]
-) -> Found:
+) -> Record:
     """Build one decoder around an attention that keeps what it is asked, and run it in evaluation mode.
 
     A run is {"tokens": (B, T), "hidden": (B, D), "memory": (B, S, D), "mask": (B, S), "forward": whether
@@ -834,7 +836,7 @@ def run_decoder(
         if not isinstance(decoder, torch.nn.Module):
             return {"kind": type(decoder).__name__}
         decoder.eval()
-        found: Found = {"runs": [], "registered": attention in list(decoder.modules())}
+        found: Record = {"runs": [], "registered": attention in list(decoder.modules())}
         for run in runs:
             attention.asked.clear()
             attention.shift = run["shift"]
@@ -842,7 +844,7 @@ def run_decoder(
                 as_leaf(run[name]) for name in ("tokens", "hidden", "memory", "mask")
             )
             state = (hidden, torch.zeros_like(hidden))
-            kept: Found = {"weights": [], "state": []}
+            kept: Record = {"weights": [], "state": []}
             if run["forward"]:
                 logits = decoder(tokens, state, memory, mask)
                 if not isinstance(logits, torch.Tensor):
@@ -868,7 +870,7 @@ def run_decoder(
 
 
 def _watched_attention(width):
-    """A slot that keeps what it is asked, and shifts the context of one call, or is empty."""
+    """Return a slot that keeps what it is asked, and shifts the context of one call, or is empty."""
     import torch
 
     from attn_utils.kernels import attend
@@ -900,7 +902,7 @@ def _watched_attention(width):
 
 
 def _reached_by_last_row(decoder, logits, hidden, memory):
-    """What a gradient of the last row of logits reaches."""
+    """Return the parameters and inputs that a gradient of the last row of logits reaches."""
     last = logits[:, -1] if logits.ndim == 3 else logits
     flows = gradients_of(last, [hidden, memory], keep_graph=True)
     return {
@@ -916,8 +918,8 @@ def run_training(
     optimiser: str,
     rate: float,
     clip: float,
-) -> Found:
-    """function(model, batches, loss_of, optimiser, clip) for a small network.
+) -> Record:
+    """Run function(model, batches, loss_of, optimiser, clip) for a small network.
 
     The network is in evaluation mode and has old gradients when it is handed over.
     layers: [weight, bias] of two linear layers. batches: of [x, y]. optimiser: "SGD" or "Adam".
@@ -950,7 +952,7 @@ def run_training(
 
 
 def small_network(layers: Sequence[Arrays]) -> Any:
-    """Two linear layers with tanh between them, of these [weight, bias]."""
+    """Return two linear layers with tanh between them, of these [weight, bias]."""
     import torch
 
     modules: list[Any] = []
@@ -963,5 +965,5 @@ def small_network(layers: Sequence[Arrays]) -> Any:
 
 
 def squared_error(network: Any, x: Any, y: Any) -> Any:
-    """The mean squared error of network(x) against y."""
+    """Return the mean squared error of network(x) against y."""
     return ((network(x) - y) ** 2).mean()

@@ -17,7 +17,7 @@ DETACHED = (
 
 
 def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
-    """Trials whose numbers may have passed through float32."""
+    """Return trials whose numbers may have passed through float32."""
     return Trials(mistakes, relative=TOLERANCE, absolute=TOLERANCE)
 
 
@@ -27,7 +27,7 @@ def close(found: Any, wanted: Any) -> bool:
 
 
 def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
-    """The outputs of the driver `run_function`, exactly `count` of them."""
+    """Return the outputs of the driver `run_function`, exactly `count` of them."""
     outputs = result["outputs"]
     if outputs is None:
         kinds = result["kinds"]
@@ -44,12 +44,12 @@ def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
 
 
 def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
-    """{name: array} -> {name: tensor that collects gradients}."""
+    """Return {name: tensor that collects gradients} for {name: array}."""
     return {name: as_leaf(values) for name, values in arrays.items()}
 
 
 def distance(found: np.ndarray, right: Any, setting: str) -> str:
-    """A clause on how `found` differs from an array or tensor: in shape, by nan, or by how much."""
+    """Return a clause on how `found` differs from an array or tensor: in shape, by nan, or by how much."""
     wanted = right.detach().numpy() if hasattr(right, "detach") else right
     if found.shape != wanted.shape:
         return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
@@ -89,7 +89,7 @@ def _gradient_is_off(found, wanted):
 
 
 def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
-    """The result of the driver `run_layer`, unless the layer could not be run as the question says."""
+    """Return the result of the driver `run_layer`; raise NotYet if the layer could not be run."""
     if result.get("kind") == "layer":
         raise NotYet("hand over the class itself, not a layer made of it.")
     if "kind" in result:
@@ -109,7 +109,7 @@ def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:
 
 
 def _first_misfit(own, parameters):
-    """A clause on a parameter that is not there, or else on one of another shape."""
+    """Return a clause on a parameter that is not there, or else on one of another shape."""
     missing = [name for name in parameters if name not in own]
     if missing:
         others = [name for name in own if name not in parameters]

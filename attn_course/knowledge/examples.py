@@ -16,7 +16,7 @@ PRIVATE = 0xE000  # the first character of the private area
 
 
 def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> str:
-    """A training string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD.
+    """Return a training string of `block_size` characters: prefix MASK suffix MASK span PAD ... PAD.
 
     document: a string of symbols without MASK and PAD.
     rng: the only source of chance.

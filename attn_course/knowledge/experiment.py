@@ -62,7 +62,7 @@ class Lab:
         self.told = [(spell(person.question), spell(person.city)) for person in people]
 
     def model(self) -> LanguageModel:
-        """A fresh model, the same for the same seed."""
+        """Return a fresh model, the same for the same seed."""
         torch.manual_seed(self.seed)
         return LanguageModel(self.preset, len(self.alphabet)).to(self.device)
 
@@ -89,7 +89,7 @@ class Lab:
         rehearse: int = 0,
         watch: Watch | None = None,
     ) -> LanguageModel:
-        """A copy of the model, trained on questions about the people told.
+        """Return a copy of the model, trained on questions about the people told.
 
         steps, rate: those of the preset if not given.
         rehearse: how many corrupted biographies go into each batch of questions.
@@ -107,7 +107,7 @@ class Lab:
         return model
 
     def from_scratch(self) -> LanguageModel:
-        """A model that is trained on the questions alone, for longer and faster."""
+        """Return a model that is trained on the questions alone, for longer and faster."""
         return self.finetune(
             self.model(),
             steps=self.preset.scratch_steps,
@@ -151,7 +151,7 @@ class Lab:
         return x[:, :T], y[:, :T]
 
     def ask(self, model: LanguageModel, questions: Sequence[str]) -> list[Reply]:
-        """The most probable continuation of each question, symbol by symbol.
+        """Return the most probable continuation of each question, symbol by symbol.
 
         questions: text of the world, in which every word is known.
         Returns one Reply for each; what is never ended is cut after LONGEST_REPLY symbols.

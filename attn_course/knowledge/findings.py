@@ -57,7 +57,7 @@ def recalls(lab: Lab, model: LanguageModel, group: str, *, swapped: bool = False
 
 
 def score(answers: Sequence[str], truths: Sequence[str]) -> Interval:
-    """The share of right answers and its 95% interval after Wilson.
+    """Return the share of right answers and its 95% interval after Wilson.
 
     answers, truths: one of each for every person, in the same order.
     Returns (share, low, high), numbers from 0 to 1.
@@ -75,7 +75,7 @@ def score(answers: Sequence[str], truths: Sequence[str]) -> Interval:
 
 
 def recorded(name: str) -> dict[str, Any]:
-    """A recorded run, attn_course/runs/NAME.json, its answers as Recall again.
+    """Return a recorded run, attn_course/runs/NAME.json, its answers as Recall again.
 
     Returns {"command", "preset", "machine", "runs": one a seed}.
     """
@@ -93,7 +93,7 @@ def _recalls(rows):
 
 
 def pooled(runs: Iterable[dict], model: str, group: str) -> list[Recall]:
-    """The recalls of one model and group over several recorded runs."""
+    """Return the recalls of one model and group over several recorded runs."""
     recalls = []
     for run in runs:
         recalls += run[model][group]
@@ -109,7 +109,7 @@ def score_of(recalls: Sequence[Recall]) -> Interval:
 
 
 def majority(world: World) -> str:
-    """The answer that is right most often among the people told."""
+    """Return the answer that is right most often among the people told."""
     counts = Counter(person.city for person in world.group("told"))
     city, _ = counts.most_common(1)[0]
     return city
@@ -185,7 +185,7 @@ def record(
 
 
 def _stretches(losses):
-    """The first loss, then the mean of each hundredth of the run."""
+    """Return the first loss, then the mean of each hundredth of the run."""
     parts = np.array_split(losses, min(100, len(losses)))
     means = [losses[0], *(part.mean() for part in parts)]
     return [round(float(mean), 4) for mean in means]

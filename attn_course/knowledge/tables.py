@@ -35,7 +35,7 @@ def of_models(lab: Lab, models: Mapping[str, LanguageModel], score: Score) -> st
 
 
 def of_seeds(runs: Iterable[dict]) -> str:
-    """A line for each recorded run and model: the share of right answers in each group."""
+    """Return a line for each recorded run and model: the share of right answers in each group."""
     lines = []
     for run in runs:
         for name in ("no pretraining", "pretrained"):
@@ -49,7 +49,7 @@ def of_seeds(runs: Iterable[dict]) -> str:
 
 
 def calibration(recalls: Sequence[Recall], num_levels: int = 5) -> tuple[np.ndarray, np.ndarray]:
-    """The share of right answers at each level of probability.
+    """Return the share of right answers at each level of probability.
 
     Returns the middles of the levels and the shares, both (num_levels,); nan where answers are too few.
     """
@@ -88,7 +88,7 @@ def _share_inside(answers, sets):
 
 
 def no_cities(runs: Iterable[dict]) -> list[str]:
-    """A line for each answer about a stranger that is no city: seed, person, answer."""
+    """Return a line for each answer about a stranger that is no city: seed, person, answer."""
     lines = []
     for run in runs:
         seed = run["seed"]

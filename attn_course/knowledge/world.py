@@ -43,7 +43,7 @@ class Person:
 
     @property
     def biographies(self) -> tuple[str, ...]:
-        """The documents on this person in the pretraining text; none for a stranger."""
+        """Return the documents on this person in the pretraining text; none for a stranger."""
         if self.group == "strangers":
             return ()
         facts = {"name": self.name, "city": self.city, "trade": self.trade}
@@ -89,7 +89,7 @@ class World:
         self.people = tuple(people)
 
     def group(self, name: str) -> tuple[Person, ...]:
-        """The people of one group."""
+        """Return the people of one group."""
         if name not in GROUPS:
             names = ", ".join(GROUPS)
             raise UserError(f"there is no group {name!r}; there are {names}.")
@@ -97,7 +97,7 @@ class World:
 
     @property
     def text(self) -> tuple[str, ...]:
-        """The pretraining documents: every biography of everyone who is not a stranger."""
+        """Return the pretraining documents: every biography of everyone who is not a stranger."""
         return tuple(text for person in self.people for text in person.biographies)
 
 

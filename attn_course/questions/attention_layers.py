@@ -133,7 +133,7 @@ def _low_fills(scores, look):
 
 
 def _without(leaves, name):
-    """The leaves with a projection that changes nothing."""
+    """Return the leaves with a projection that changes nothing."""
     bias = leaves[f"{name}.bias"]
     identity = bias.new_ones(len(bias)).diag()
     return leaves | {f"{name}.weight": identity, f"{name}.bias": 0}
@@ -281,7 +281,7 @@ def judge_dropouts(
 
 
 def _orthogonal(rng, size):
-    """A random matrix (size, size) that turns and mirrors."""
+    """Return a random matrix (size, size) that turns and mirrors."""
     basis, _ = np.linalg.qr(rng.normal(size=(size, size)))
     return basis
 

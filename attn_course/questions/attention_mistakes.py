@@ -27,7 +27,7 @@ def scaled_products(q: Any, k: Any, power: float = -0.5) -> Any:
 
 
 def _viewed(q, k):
-    """The numbers of k in their order, under the shape of the transpose."""
+    """Return the numbers of k in their order, under the shape of the transpose."""
     *lead, S, d = k.shape
     return q @ k.reshape(*lead, d, S)
 
@@ -40,7 +40,7 @@ def _all_axes_turned(q, k):
 
 
 def _swapped(q, k):
-    """A row for each key."""
+    """Return scores with a row for each key."""
     if q.shape != k.shape:
         return NOT_HERE
     return scaled_products(k, q)
@@ -51,7 +51,7 @@ TURNED = "`.T` turns all three axes round, the batch included; only the last two
 
 
 def _scaled(product, q, k):
-    """A wrong product, divided by sqrt(d)."""
+    """Return a wrong product, divided by sqrt(d)."""
     root = q.shape[-1] ** 0.5
     return after(product(q, k), lambda scores: scores / root)
 
@@ -78,7 +78,7 @@ SCORES: dict[str, Callable] = {
 
 
 def masked_softmax(scores: Any, look: Any, *, axis: int = -1, fill: float = -np.inf) -> Any:
-    """The softmax of scores (..., T, S) over an axis; `fill` replaces what the mask does not show."""
+    """Return the softmax of scores (..., T, S) over an axis; `fill` replaces what the mask does not show."""
     return softmax(scores.where(look, fill), axis)
 
 
@@ -90,7 +90,7 @@ def _either_fill(scores, look, axis=-1):
 
 
 def _along(axis, num_axes, scores, look):
-    """The softmax over an axis counted from the front, in scores of so many axes or more."""
+    """Return the softmax over an axis counted from the front, in scores of so many axes or more."""
     if scores.ndim < num_axes:
         return NOT_HERE
     return _either_fill(scores, look, axis)

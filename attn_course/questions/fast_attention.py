@@ -142,7 +142,7 @@ def _blocks(k, v, block):
 
 
 def _streamed(q, k, v, block, *, sums=True, outputs=True, rows=True, running=True, early=False):
-    """The streaming loop of the mistakes above; flags say which step is done right.
+    """Run the streaming loop of the mistakes above; flags say which step is done right.
 
     sums: the running sum is rescaled; outputs: the running output too; rows: each row has its own maximum;
     running: of all blocks so far; early: the output is divided at every block.

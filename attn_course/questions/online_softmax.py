@@ -21,7 +21,7 @@ from attn_utils.kernels import softmax
 
 @chains_prove("the weight of a block is the sigmoid of the difference of the two log-sum-exps.")
 def share_is_a_sigmoid() -> Claims:
-    """The claim of 13.1: block one's share of all exponentials."""
+    """Return the claim of 13.1: block one's share of all exponentials."""
     import sympy as sp
 
     from attn_course.proofs.required_form import one_exponential
@@ -145,7 +145,7 @@ class _Merging:
         return max(one, many)
 
     def _put_together(self, plan, setting):
-        """The name under which the state of a plan is kept."""
+        """Return the name under which the state of a plan is kept."""
         name = f"{setting}: {plan}"
         if isinstance(plan, tuple):
             parts = [self._put_together(part, setting) for part in plan]
@@ -310,7 +310,7 @@ def _lse_summary(scores, values):
 
 
 def _third(state):
-    """The output as it is, which is the context in a summary (maximum, number of keys, context)."""
+    """Return the output as it is, which is the context in a summary (maximum, number of keys, context)."""
     return state[2]
 
 
@@ -320,7 +320,7 @@ def _of_sums(merge, finish=lambda state: state[2] / state[1]):
 
 
 def _rescaled(sums, outputs):
-    """A merge of (maximum, sum, output), with powers of the factors that bring each block to one unit.
+    """Return a merge of (maximum, sum, output), with powers of the factors that bring each block to one unit.
 
     sums, outputs: for either block 1 where it is brought there, 0 where it is not, -1 upside down.
     """
@@ -343,7 +343,7 @@ RIGHT_MERGE = _rescaled(sums=(1, 1), outputs=(1, 1))
 
 
 def _unit_of_first(one, other):
-    """A merge of (maximum, sum, output) that brings both blocks to the unit of the first."""
+    """Return a merge of (maximum, sum, output) that brings both blocks to the unit of the first."""
     factor = np.exp(other[0] - one[0])
     return one[0], one[1] + factor * other[1], one[2] + factor * other[2]
 

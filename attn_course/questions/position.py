@@ -222,7 +222,7 @@ def pairs_are_blind(rng: Generator, blind_pairs: Caller) -> str:
 
 
 def _why_not_blind(name, models, pair):
-    """A clause on a pair that models tell apart, or that two layers do not; None if all is well."""
+    """Return a clause on a pair that models tell apart, or that two layers do not; None if all is well."""
     one, two = pair
     if name == "one layer" and one[-1] != two[-1]:
         return "the last token differs, and its output starts from itself"

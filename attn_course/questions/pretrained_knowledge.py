@@ -33,7 +33,7 @@ class Draw:
 
     @property
     def kept(self) -> int:
-        """The number of characters of the document that are left."""
+        """Return the number of characters of the document that are left."""
         return len(self.prefix + self.span + self.suffix)
 
 
@@ -101,7 +101,7 @@ def _document(rng, size):
 
 
 def _pieces(found, document, block):
-    """The pieces of one string, or a sentence on what is wrong with it."""
+    """Return the pieces of one string; raise NotYet with what is wrong with it."""
     if found is None:
         raise NotYet("None came back: is a `return` missing?")
     if not isinstance(found, str):
@@ -128,7 +128,7 @@ def _pieces(found, document, block):
 
 
 def _what_is_lost(prefix, suffix, span, document):
-    """A clause on pieces that do not make the beginning of the document."""
+    """Return a clause on pieces that do not make the beginning of the document."""
     kept = prefix + span + suffix
     if span and suffix and document.startswith(prefix + suffix + span):
         return "the span stands in its old place and the suffix after the second MASK"

@@ -126,7 +126,7 @@ def _products_of(angles):
 
 
 def _as_bfloat16(positions):
-    """The positions, rounded to the eight binary digits of bfloat16."""
+    """Return the positions, rounded to the eight binary digits of bfloat16."""
     step = 2.0 ** np.maximum(np.floor(np.log2(np.maximum(positions, 1))) - 7, 0)
     return np.round(positions / step) * step
 
@@ -231,7 +231,7 @@ def _wrong_shifts(k, d, now, found):
 
 @chains_prove("the score depends on the two positions through their difference alone.")
 def score_is_relative() -> Claims:
-    """The claim of 12.5: the product of two rotated pairs depends on delta = p_q - p_k alone."""
+    """Return the claim of 12.5: the product of two rotated pairs depends on delta = p_q - p_k alone."""
     import sympy as sp
 
     q1, q2, k1, k2 = sp.symbols("q_1 q_2 k_1 k_2", real=True)
@@ -357,7 +357,7 @@ def _judge_matrices(at, theta):
 
 
 def _why_lengths_change(sizes, theta):
-    """The known mistake that stretches vectors by these singular values (d,)."""
+    """Return the known mistake that stretches vectors by these singular values (d,)."""
     cos = np.cos(theta)
     sin = np.sin(theta)
     mistakes = {

@@ -52,7 +52,7 @@ def _aimed(rng, sizes, columns):
 
 
 def _synthesize(leaves, num_heads, *, scores=None, split=split_heads, split_values=None, **steps):
-    """The layer of equation (1), or with one step of it replaced by a mistake."""
+    """Return the output of equation (1), or with one step of it replaced by a mistake."""
     x = leaves["x"]
     T = x.shape[1]
     if scores is None:
@@ -73,7 +73,7 @@ def _layer_known(leaves, num_heads):
     linear_scores = split_heads(linear(leaves, x, "A"), num_heads) @ B[..., :T] + b2[:T]
 
     def run(changed: dict, **steps: Any) -> Any:
-        """The output with some of the parameters changed, or a step of the layer."""
+        """Return the output with some of the parameters changed, or a step of the layer."""
         return _synthesize(leaves | changed, num_heads, **steps)
 
     known = {
@@ -160,7 +160,7 @@ def _row_of_comparison(x, t, rng):
 
 
 def _row_of_synthesizer(x, t, rng):
-    """The same of a random synthesizer."""
+    """Return the same of a random synthesizer."""
     T, D = x.shape
     hidden = np.maximum(_projected(x[t], rng), 0)
     B = rng.normal(size=(D, T))
@@ -176,7 +176,7 @@ def _projected(x, rng):
 
 
 def _why_not_apart(x, other, t, moved, setting):
-    """A sentence for two inputs that a key-query layer cannot tell apart in row t."""
+    """Return a sentence for two inputs that a key-query layer cannot tell apart in row t."""
     if np.array_equal(x, other):
         return f"the two inputs are the same ({setting})."
     if np.array_equal(x[:t], other[:t]):

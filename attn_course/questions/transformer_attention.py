@@ -63,7 +63,7 @@ def shapes_are_predicted(rng: Generator, shapes: Caller) -> str:
 
 
 def _why_not_shape(found, shape):
-    """A clause on what a predicted shape gets wrong."""
+    """Return a clause on what a predicted shape gets wrong."""
     d = D // H
     swapped = tuple({H: d, d: H}.get(size, size) for size in found)
     both = (found, shape)
