@@ -451,6 +451,8 @@ def _table(rng, B, V, longest, max_length):
     lengths = np.ones(B, int)
     if longest >= B:
         lengths += rng.permutation(longest)[:B]
+    if longest > max_length:  # one sentence at least reaches the limit
+        lengths[0] = max(lengths[0], max_length + 2)
 
     right = np.full((B, max_length), PAD)
     for b, length in enumerate(lengths):
