@@ -53,12 +53,13 @@ class Derivation:
     where: dict = field(default_factory=dict)
     fault: str | None = None
     at: int | None = None
-    found: list[str] = field(default_factory=list)  # how each step was found to hold
+    ways: list[str] = field(default_factory=list)  # how each step was shown to hold
     unproved: list[int] = field(default_factory=list)  # steps that numbers do not refute
     everywhere: bool = True  # whether every line was shown to have a value everywhere
     proved: str = EQUAL  # how the first line compares with the last
     notes: list[str] = field(default_factory=list)
     domain: "Domain | None" = None
+    helpers: "dict[str, Tree] | None" = None  # the student's own symbols, if the question is known
     readable: bool = True
 
     @cached_property
@@ -78,7 +79,7 @@ class Derivation:
         return self.steps[-1].expression
 
     def summary(self, show: Show = str) -> str:
-        """What was found, in a few sentences; `show` writes an expression."""
+        """Return the result of the comparison in a few sentences; `show` writes an expression."""
         finding = self._finding(show)
         return " ".join([*self.notes, finding[0].upper() + finding[1:]])
 
@@ -89,24 +90,23 @@ class Derivation:
 
         if len(self.steps) < 2:
             return "the chain has no steps yet."
-        ways = ", ".join(f"{count} {way}" for way, count in Counter(self.found).items())
-        found = f"every step holds ({ways})"
+        ways = ", ".join(f"{count} {way}" for way, count in Counter(self.ways).items())
         if self.unproved:
             steps = " and ".join(f"step {k}" for k in self.unproved)
             return f"no step fails ({ways}), but points are no proof of {steps}. {NO_RULE}"
-        return f"{found}. {self.together(show)}"
+        return f"every step holds ({ways}). {self.together(show)}"
 
     def together(self, show: Show = str) -> str:
-        """What the chain says of its first and its last line, and for which values."""
-        said = f"first line {self.proved} last line"
+        """Return a sentence on the first and the last line, and the values for which it holds."""
+        statement = f"first line {self.proved} last line"
         ranges, values = _places(self, show)
         if ranges:
-            said += f", for all {' and '.join(ranges)}"
+            statement += f", for all {' and '.join(ranges)}"
         if not self.everywhere:
-            said += ", wherever every line has a value"
+            statement += ", wherever every line has a value"
         if values:
-            said += f", with {' and '.join(values)}"
-        return f"Together: {said.removesuffix('.')}."
+            statement += f", with {' and '.join(values)}"
+        return f"Together: {statement.removesuffix('.')}."
 
     def __repr__(self):
         lines = []
@@ -201,16 +201,18 @@ def _read(step):
     if isinstance(expression, str):
         raise trees.Unreadable("the expression stands in quotation marks; write it without them")
     try:
-        found = sp.sympify(expression, strict=True)
+        read_expression = sp.sympify(expression, strict=True)
     except sp.SympifyError:
         raise trees.Unreadable(f"a {type(expression).__name__} is not an expression") from None
-    if not isinstance(found, sp.Expr):
+    if not isinstance(read_expression, sp.Expr):
         raise trees.Unreadable("it is not an expression of numbers and symbols")
-    return Step(found, str(reason), read_relation(relation), trees.tree_of(found))
+    return Step(
+        read_expression, str(reason), read_relation(relation), trees.tree_of(read_expression)
+    )
 
 
 def look_at(chain: Derivation) -> None:
-    """Compare line by line and note in the chain what was found, down to the first fault."""
+    """Compare line by line and note the results in the chain, down to the first fault."""
     from attn_course.proofs import trees
     from attn_course.proofs.compare_lines import HOLDS, PARTLY, SEEN, Comparer
     from attn_course.proofs.domains import domain_of
@@ -223,7 +225,8 @@ def look_at(chain: Derivation) -> None:
     try:
         if claim:
             chain.notes += _other_premises(chain, question, claim)
-            chain.domain = claim.domain.with_helpers(_helpers(chain, claim))
+            chain.helpers = _helpers(chain, claim)
+            chain.domain = claim.domain.with_helpers(chain.helpers)
             chain.where |= claim.where
         else:
             chain.notes += _undeclared(chain)
@@ -254,7 +257,7 @@ def look_at(chain: Derivation) -> None:
         if chain.fault:
             chain.at = k
             return
-        chain.found.append(outcome.detail)
+        chain.ways.append(outcome.detail)
         chain.everywhere &= outcome.state in (HOLDS, SEEN)
         if outcome.state not in (HOLDS, PARTLY):
             chain.unproved.append(k)
@@ -264,9 +267,9 @@ def strange_symbol(line: "Tree", claim: "Claim", domain: "Domain") -> str:
     """Return a clause on a symbol that neither the question nor a value in `where` explains; or ""."""
     from attn_course.proofs import trees
 
-    known = {str(symbol) for symbol in claim.symbols} | set(domain.values)
-    strange = sorted(trees.names_in(domain.with_values(line)) - known)
-    strange += sorted(trees.names_in(line) - known)
+    explained = claim.names.union(domain.values)
+    strange = sorted(trees.names_in(domain.with_values(line)) - explained)
+    strange += sorted(trees.names_in(line) - explained)
     if not strange:
         return ""
     name = trees.shown_name(strange[0])
@@ -280,11 +283,10 @@ def _helpers(chain, claim):
     """{name: value} of the symbols in `where` that the question does not have."""
     from attn_course.proofs.trees import tree_of
 
-    known = {str(symbol) for symbol in claim.symbols}
     return {
         str(symbol): tree_of(value)
         for symbol, value in _values(chain.where)
-        if str(symbol) not in known
+        if str(symbol) not in claim.names
     }
 
 
@@ -301,19 +303,15 @@ def _other_premises(chain, question, claim):
     """Return a note if `where` says something else of the question's symbols than the question does."""
     from attn_course.proofs.domains import domain_of
 
-    own = {symbol: said for symbol, said in chain.where.items() if str(symbol) in _names(claim)}
+    own = {symbol: value for symbol, value in chain.where.items() if str(symbol) in claim.names}
     ours, theirs = claim.domain, domain_of(claim.symbols, own, [claim.first_line])
     if (ours.ranges, ours.values) == (theirs.ranges, theirs.values):
         return []
     return [f"What question {question.id} says of its symbols counts here, whatever `where` says."]
 
 
-def _names(claim):
-    return {str(symbol) for symbol in claim.symbols}
-
-
 def turned_round(step: str, proved: str, relation: str) -> str:
-    """What to say of a line that turns the direction round."""
+    """Return a sentence on a line that turns the direction round."""
     return (
         f"{step} turns round: after {proved} a line with {relation} says nothing of the first line. Keep "
         "to one direction."
@@ -321,7 +319,7 @@ def turned_round(step: str, proved: str, relation: str) -> str:
 
 
 def _gone_without_value(chain, lines, k):
-    """What to do where a symbol has gone and nothing says what it stands for, as a question may."""
+    """Return advice if a symbol has gone whose value is not declared; a question may declare it."""
     from attn_course.proofs import trees
 
     used = chain.domain.with_values
@@ -341,7 +339,7 @@ def _gone_without_value(chain, lines, k):
 
 
 def _other_symbols(chain):
-    """A note on the first symbol that shares its name with one above and is another."""
+    """Return a note on the first symbol that has the name of an earlier one and other assumptions."""
     import sympy as sp
 
     from attn_course.proofs.trees import shown_name
@@ -359,7 +357,7 @@ def _other_symbols(chain):
 
 
 def _undeclared(chain):
-    """A note on a symbol that may be any number here, where a question may know more of it."""
+    """Return a note on a symbol that may be any number here; a question may restrict it."""
     from attn_course.proofs.trees import shown_name
 
     declared = {str(symbol) for symbol in chain.where}
@@ -374,28 +372,30 @@ def _undeclared(chain):
 
 
 def _places(chain, show):
-    """Where the symbols of the chain lie, those that lie alike together: ranges first, then values."""
-    declared = {str(symbol): said for symbol, said in chain.where.items()}
+    """Return the ranges of the symbols, equal ones together, and then the values."""
+    declared = {str(symbol): value for symbol, value in chain.where.items()}
     alike: dict[str, list[str]] = {}
     between = []
     values = []
     for symbol in _symbols_left(chain):
         name = show(symbol)
         place = chain.domain.range_of(str(symbol))
-        said = declared.get(str(symbol))
+        value = declared.get(str(symbol))
         if str(symbol) in chain.domain.values:
-            values.append(f"{name} = {show(said[0] if isinstance(said, tuple | list) else said)}")
-        elif said is None:
+            values.append(
+                f"{name} = {show(value[0] if isinstance(value, tuple | list) else value)}"
+            )
+        elif value is None:
             alike.setdefault(_kind(place), []).append(name)
         else:
-            between.append(_between(place, name, said, show))
+            between.append(_between(place, name, value, show))
     ranges = [", ".join(names) + kind for kind, names in alike.items()]
     return ranges + between, values
 
 
-def _between(place, name, said, show):
-    """A range as it was declared, without what is left out of it."""
-    low, high = said
+def _between(place, name, value, show):
+    """Return a range as it was declared; ends that are left out are written with <."""
+    low, high = value
     text = name
     if place.low:
         shown = show(0 if place.low == ("Rational", 0, 1) else low)
@@ -407,7 +407,7 @@ def _between(place, name, said, show):
 
 
 def _symbols_left(chain):
-    """The symbols in its lines, sorted."""
+    """Return the symbols in the lines of a chain, sorted."""
     from attn_course.proofs import trees
 
     lines = [step.tree for step in chain.steps]
@@ -415,15 +415,15 @@ def _symbols_left(chain):
         lines += [chain.domain.with_values(line) for line in lines]
     names = set[str]().union(*map(trees.symbols, lines))
     known = dict(chain.symbols)
-    for said in chain.where.values():
-        for end in said if isinstance(said, tuple | list) else (said,):
+    for value in chain.where.values():
+        for end in value if isinstance(value, tuple | list) else (value,):
             for symbol in getattr(end, "free_symbols", ()):
                 known.setdefault(str(symbol), symbol)
     return [known[name] for name in sorted(names) if name in known]
 
 
 def _kind(place):
-    """Where a symbol lies of which only assumptions are known."""
+    """Return the range of a symbol of which only assumptions are known, as text."""
     if place.whole and place.low:
         least = place.low[1]
         return f" = {least}, {least + 1}, ..."
@@ -437,10 +437,10 @@ def _kind(place):
 
 
 def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[str, Any]:
-    """A chain with a fault for each name that was not assigned. names: first and last line of each."""
+    """Return a chain with a fault for each name that was not assigned. names: first and last line of each."""
     assert error.__traceback__
     line = error.__traceback__.tb_lineno
-    said = " ".join(f"{type(error).__name__}: {error}".split()).replace("`", "'")[:200]
+    message = " ".join(f"{type(error).__name__}: {error}".split()).replace("`", "'")[:200]
     advice = ""
     if "for ^" in str(error) or "expecting bool or Boolean" in str(error):
         advice = " In Python ^ is no power: write ** for powers, as in x**2."
@@ -450,7 +450,7 @@ def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[s
     for name, (first, last) in names.items():
         if last >= line:
             where = "cannot be evaluated" if first <= line else "stopped the cell before this chain"
-            fault = f"line {line} of the cell {where}: `{said}`.{advice}"
+            fault = f"line {line} of the cell {where}: `{message}`.{advice}"
             chains[name] = Derivation([], fault=fault, readable=False)
     return chains
 
@@ -458,7 +458,8 @@ def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[s
 def as_data(chain: Any) -> list:
     """Return a Derivation as lists of strings.
 
-    First the values in `where`: `["where", name, tokens]`, then the lines: `[relation, reason, tokens]`.
+    First the values in `where`, `["where", name, tokens]`; if the question is known, those of its own
+    symbols are left out. Then the lines, `[relation, reason, tokens]`.
     """
     if chain is None or chain is ...:
         raise NotAttempted
@@ -471,6 +472,8 @@ def as_data(chain: Any) -> list:
 
     rows = []
     for symbol, value in _values(chain.where):
+        if chain.helpers is not None and str(symbol) not in chain.helpers:
+            continue
         with contextlib.suppress(Unreadable):
             rows.append([VALUE, str(symbol), write(value)])
     return rows + [

@@ -125,8 +125,7 @@ def judge_chain(
     """
     if chain[0].tree != claim.first_line:
         raise NotYet(f"{claim.name} must start at the definition, which is given above it.")
-    own = {str(symbol) for symbol in claim.symbols}
-    helpers = {name: value for name, value in helpers.items() if name not in own}
+    helpers = {name: value for name, value in helpers.items() if name not in claim.names}
     domain = claim.domain.with_helpers(helpers)
     try:
         trees.limit_work(domain.with_values(line.tree) for line in chain)
@@ -140,7 +139,7 @@ def judge_chain(
 
 
 def _judge_lines(chain, claim, comparer):
-    """The relation between the first line and the last, and a sentence on each step without a proof."""
+    """Return the relation of the first line to the last, and a sentence on each step without a proof."""
     proved = EQUAL
     doubts = []
     for k, line in enumerate(chain[1:], 1):
@@ -163,10 +162,8 @@ def _judge_lines(chain, claim, comparer):
 
 def _judge_end(end, proved, claim, comparer):
     """Return a list with a sentence if it cannot be decided whether the last line is the one asked for."""
-    allowed = {str(symbol) for symbol in (claim.symbols if claim.only is None else claim.only)}
-    extra = sorted(
-        trees.names_in(end) - allowed
-    )  # a helper symbol may hide what is still to be done
+    allowed = claim.names_in_end  # no helper symbols: they may hide what is still to be done
+    extra = sorted(trees.names_in(end) - allowed)
     if extra:
         goal = f"nothing but {listed(sorted(allowed))}" if allowed else "a number"
         raise NotYet(

@@ -109,6 +109,7 @@ def states_of(notes: Iterable[dict[str, Any]]) -> dict[str, QuestionState]:
         if isinstance(renumbered, dict):
             moved = {new: states.pop(old) for old, new in renumbered.items() if old in states}
             states.update(moved)
+            states.pop("", None)  # questions that are gone
         question = entry.get("question")
         if not isinstance(question, str):
             continue

@@ -88,6 +88,16 @@ class Claim:
         return domain_of(self.symbols, self.where, [self.first_line])
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all symbols of the question."""
+        return frozenset(map(str, self.symbols))
+
+    @cached_property
+    def names_in_end(self) -> frozenset[str]:
+        """The names that may be left in the last line."""
+        return self.names if self.only is None else frozenset(map(str, self.only))
+
+    @cached_property
     def first_line(self) -> "Tree":
         from attn_course.proofs.trees import tree_of
 

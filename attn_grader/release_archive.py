@@ -39,7 +39,8 @@ except ImportError as missing:
         os.write(2, f"This kernel lacks the course ({missing}); nothing was graded.\\n".encode())
         os._exit(1)"""
 FOLDER = "attention-course"
-EARLIEST = 315532800  # the seconds since 1970 of the first date that a zip archive can hold
+# The seconds since 1970 of the first and the last date that a zip archive can hold.
+EARLIEST, LATEST = 315532800, 4354819198
 
 
 def files_of(root: Path, notebooks: Collection[str] = ()) -> dict[str, bytes]:
@@ -146,7 +147,7 @@ def write_entries(target: Path, entries: Iterable[tuple[str, bytes]]) -> int:
     The date of every file is SOURCE_DATE_EPOCH where the environment has it, else the present. Only one
     entry is held in memory at a time.
     """
-    date = time.gmtime(max(_build_time(), EARLIEST))[:6]
+    date = time.gmtime(min(max(_build_time(), EARLIEST), LATEST))[:6]
     with replaced(target) as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, data in entries:
             entry = zipfile.ZipInfo(path, date)

@@ -102,7 +102,7 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 #
 # *code + written · 2 points · 10 min*
 #
-# **Given** orthonormal means and the first kind of noise with a very small $\nu$. **Find** a query, made from the means alone,
+# **Given** orthonormal means and the first kind of noise with small $\nu$. **Find** a query, made from the means alone,
 # whose output is the average of the values of $a$ and $b$; you may adapt 2.2. The check adds up how far the weights are
 # from one half on $a$ and $b$ and 0 elsewhere: at most 0.02 without noise, and at most 0.04 in 95% of
 # draws with noise that changes scores by 0.001. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And

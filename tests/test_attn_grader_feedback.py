@@ -169,6 +169,18 @@ def test_a_date_of_the_build_that_is_no_number_is_one_sentence(graded, monkeypat
     assert not (graded / "feedback-canvas.zip").exists()
 
 
+@pytest.mark.parametrize(
+    ("seconds", "year"), [("0", 1980), ("1795000000", 2026), ("9999999999", 2107)]
+)
+def test_every_date_of_the_build_is_one_that_an_archive_can_hold(
+    graded, monkeypatch, seconds, year
+):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", seconds)
+    assert feedback(graded, [row("ann", "01_copying.ipynb", "ann_1_90_01.ipynb")]) == 0
+    with zipfile.ZipFile(graded / "feedback-canvas.zip") as archive:
+        assert [info.date_time[0] for info in archive.infolist()] == [year]
+
+
 def test_a_student_without_a_page_is_named(graded, capsys):
     rows = [row(who, "01_copying.ipynb", f"{who}_1_90_01.ipynb") for who in ("ann", "cid")]
     assert feedback(graded, rows) == 1

@@ -182,9 +182,10 @@ HONEST = {
     ),
     "a pool of 32 threads": (
         with_cells(
-            q1_6="from concurrent.futures import ThreadPoolExecutor\n"
-            f"{ANSWER}with ThreadPoolExecutor(32) as pool:\n"
-            f"        return list(pool.map(lambda _: {FORMULA}, range(32)))[0]"
+            q1_6="import threading\nfrom concurrent.futures import ThreadPoolExecutor\n"
+            f"{ANSWER}together = threading.Barrier(32)\n"
+            "    with ThreadPoolExecutor(32) as pool:\n"
+            f"        return list(pool.map(lambda _: together.wait() * 0 + {FORMULA}, range(32)))[0]"
         ),
         FULL,
         WRITTEN,

@@ -425,14 +425,16 @@ def test_a_submission_has_few_threads_to_keep_the_others_waiting_with(submit, ti
 def test_a_right_pool_of_32_threads_runs(submit):
     session = submit(
         """
+        import threading
         from concurrent.futures import ThreadPoolExecutor
         def doubled(n):
+            together = threading.Barrier(32)  # each waits until all are there
             with ThreadPoolExecutor(32) as pool:
-                return list(pool.map(lambda k: 2 * k, range(n)))
+                return list(pool.map(lambda k: together.wait() * 0 + 2 * k, range(n)))
         """,
         limits=Limits(cell=10.0, total=30.0),
     )
-    assert ask(session, "doubled", 100) == list(range(0, 200, 2))
+    assert ask(session, "doubled", 32) == list(range(0, 64, 2))
 
 
 def test_a_limit_cannot_be_changed_and_one_that_is_asked_for_is_told(submit):

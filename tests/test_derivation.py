@@ -566,7 +566,7 @@ def test_two_numbers_that_hardly_differ_are_told_by_their_difference():
 
 def test_the_points_at_which_two_lines_were_compared_are_counted():
     num_points = len(list(draw_points({"x"}, domain_of({x}, {}))))
-    assert compared(sp.log(1 + x), ("<=", x)).found == [f"compared at {num_points} points"]
+    assert compared(sp.log(1 + x), ("<=", x)).ways == [f"compared at {num_points} points"]
 
 
 def test_the_root_of_a_product_of_two_primes_is_no_product_of_known_roots():

@@ -16,7 +16,7 @@ from course import ROOT
 
 from attn_course import atomic_file, cli, course_files, register
 from attn_course.errors import UserError
-from attn_course.progress_notes import append, progress_in
+from attn_course.progress_notes import append, notes_of, progress_in, states_of
 from attn_course.workspace import commands, folder, update
 
 ANSWER = "def copy_query(keys, j):\n    return 30 * keys[j]  # mine\n"
@@ -316,6 +316,25 @@ def test_a_changed_question_loses_its_verdict_until_it_is_checked_again(mine, co
     )
     assert "changed, so check again: 1.4" in attn(capsys, "update")
     assert progress_in(mine).notebooks[1].num_correct == 0
+
+
+def test_the_verdict_on_a_removed_question_is_not_that_of_the_next_one(mine, course, capsys):
+    append(mine, {"question": "1.6", "part": "code", "status": "correct"})
+
+    def without_last_but_one(released):
+        gone = ("q1-5-code", "q1-5-check")
+        released["cells"] = [each for each in released["cells"] if each["id"] not in gone]
+        text = json.dumps(released).replace("1.6", "1.5").replace("q1-6", "q1-5")
+        released["cells"] = json.loads(text)["cells"]
+
+    assert "1 of 6" in attn(capsys, "status")
+    release(course, without_last_but_one)
+    attn(capsys, "update")
+    states = states_of(notes_of(mine))
+    assert states["1.5"].parts == {"code": "correct"} and "1.6" not in states
+    release(course, without_last_but_one)
+    attn(capsys, "update")
+    assert "1.5" not in states_of(notes_of(mine))
 
 
 def test_a_notebook_that_the_student_deleted_stays_away_and_nothing_asks_for_an_update(

@@ -194,7 +194,7 @@ def judge_separately(
 
 
 def shuffled(rng: Generator, rows: Sequence[Row]) -> list[Row]:
-    """The rows in a random order."""
+    """Return the rows in a random order."""
     return [rows[k] for k in rng.permutation(len(rows))]
 
 
@@ -289,7 +289,7 @@ def plain(value: Any) -> Any:
 
 
 def array(value: Any, name: str = "the answer") -> np.ndarray:
-    """`value` as a finite float array."""
+    """Return `value` as a finite float array."""
     if value is None:
         raise NotYet(f"None came back for {name}: is a `return` missing?")
 
@@ -316,7 +316,7 @@ def array(value: Any, name: str = "the answer") -> np.ndarray:
 
 
 def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
-    """`value` as a vector (size,); a single row or column counts as a vector."""
+    """Return `value` as a vector (size,); a single row or column counts as a vector."""
     numbers = array(value, name)
     if numbers.ndim == 0:
         raise NotYet(f"one number came back for {name}, where {size} are expected.")
@@ -327,7 +327,7 @@ def vector(value: Any, size: int, name: str = "the answer") -> np.ndarray:
 
 
 def matrix(value: Any, shape: tuple[int, ...], name: str = "the answer") -> np.ndarray:
-    """`value` as an array of exactly this shape."""
+    """Return `value` as an array of exactly this shape."""
     numbers = array(value, name)
     if numbers.shape != tuple(shape):
         raise NotYet(f"the shape of {name} is {numbers.shape}, expected {tuple(shape)}.")
@@ -335,7 +335,7 @@ def matrix(value: Any, shape: tuple[int, ...], name: str = "the answer") -> np.n
 
 
 def number(value: Any, name: str = "the answer") -> float:
-    """`value` as one float; an array with one entry counts."""
+    """Return `value` as one float; an array with one entry counts."""
     numbers = array(value, name)
     if numbers.size != 1:
         raise NotYet(f"the shape of {name} is {numbers.shape}, where one number is expected.")

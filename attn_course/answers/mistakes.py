@@ -5,8 +5,8 @@ A judge reads as inputs it draws, a property, and a table of mistakes:
     trials = Trials(lambda values: {"that is the sum": values.sum()})
     for size in rng.permutation((1, 2, 5, 40)):
         values = rng.normal(size=size)
-        found = number(mean(values))
-        trials.judge(found, values.mean(), f"the mean of {size} numbers came out as {found:.4g}", values)
+        answer = number(mean(values))
+        trials.judge(answer, values.mean(), f"the mean of {size} numbers came out as {answer:.4g}", values)
 
 A mistake is named only where it explains every trial made so far, the right ones too. Where two give
 the same numbers, both are named; where more do, none is.
@@ -28,19 +28,19 @@ RELATIVE = 1e-6
 ABSOLUTE = 1e-12
 
 
-def same(found: Any, wanted: Any, relative: float = RELATIVE, absolute: float = ABSOLUTE) -> bool:
-    """Whether two answers agree: shapes first, then every number; nan agrees with nothing.
+def same(answer: Any, target: Any, relative: float = RELATIVE, absolute: float = ABSOLUTE) -> bool:
+    """Return True if two answers agree in shape and in every number; nan agrees with nothing.
 
-    found, wanted: numbers, booleans, text, arrays or tensors of any shape, or (nested) tuples, lists
+    answer, target: numbers, booleans, text, arrays or tensors of any shape, or (nested) tuples, lists
     and dictionaries of them.
     """
-    return _agree(found, wanted, lambda one, two: _near(one, two, relative, absolute).all())
+    return _agree(answer, target, lambda one, two: _near(one, two, relative, absolute).all())
 
 
 def resembles(
-    found: Any, mistake: Any, relative: float = RELATIVE, absolute: float = ABSOLUTE
+    answer: Any, mistake: Any, relative: float = RELATIVE, absolute: float = ABSOLUTE
 ) -> bool:
-    """As `same`, but a nan in an array that was found may stand for any number.
+    """Return True if two answers agree, where a nan in the first may stand for any number.
 
     One and the same mistake gives some people nan and others zero. Earns nothing, only explains.
     """
@@ -49,36 +49,36 @@ def resembles(
         lost = np.isnan(one)
         return ~lost.all() & (_near(one, two, relative, absolute) | lost).all()
 
-    return _agree(found, mistake, near)
+    return _agree(answer, mistake, near)
 
 
-def _agree(found, wanted, near):
-    """Walk through two answers side by side; `near` compares two arrays of one shape."""
-    if isinstance(wanted, Mapping):
-        if not isinstance(found, Mapping) or set(found) != set(wanted):
+def _agree(answer, target, near):
+    """Compare two answers part by part; `near` compares two arrays of one shape."""
+    if isinstance(target, Mapping):
+        if not isinstance(answer, Mapping) or set(answer) != set(target):
             return False
-        return all(_agree(found[name], wanted[name], near) for name in wanted)
+        return all(_agree(answer[name], target[name], near) for name in target)
 
-    if isinstance(wanted, list | tuple):
-        if not isinstance(found, list | tuple) or len(found) != len(wanted):
+    if isinstance(target, list | tuple):
+        if not isinstance(answer, list | tuple) or len(answer) != len(target):
             return False
-        return all(_agree(one, two, near) for one, two in zip(found, wanted, strict=True))
+        return all(_agree(one, two, near) for one, two in zip(answer, target, strict=True))
 
-    if isinstance(wanted, str) or isinstance(found, str | Mapping):
-        return type(found) is type(wanted) and found == wanted
-    found = _array(found)
-    wanted = _array(wanted)
-    return found.shape == wanted.shape and bool(near(found, wanted))
+    if isinstance(target, str) or isinstance(answer, str | Mapping):
+        return type(answer) is type(target) and answer == target
+    answer = _array(answer)
+    target = _array(target)
+    return answer.shape == target.shape and bool(near(answer, target))
 
 
-def _near(found, wanted, relative, absolute):
-    """For each number, whether it is within the limit."""
+def _near(answer, target, relative, absolute):
+    """Return an array that is True where a number is within the limit."""
     with np.errstate(invalid="ignore"):
-        return np.abs(found - wanted) <= absolute + relative * np.abs(wanted)
+        return np.abs(answer - target) <= absolute + relative * np.abs(target)
 
 
 def round_up(value: float, digits: int = 2) -> str:
-    """A positive number in this many digits, never less than it is: advice that is followed must do."""
+    """Return a positive number in this many digits, rounded up, so that following the advice is enough."""
     exact = Decimal(value)
     step = Decimal(10) ** (exact.adjusted() - digits + 1)
     num_steps = (exact / step).to_integral_value(ROUND_CEILING)
@@ -86,14 +86,14 @@ def round_up(value: float, digits: int = 2) -> str:
 
 
 def distinct_texts(one: float, other: float, digits: int = 3) -> tuple[str, str]:
-    """Two different numbers in as many digits as it takes to see that they differ."""
+    """Return two different numbers in as many digits as show that they differ."""
     while f"{one:.{digits}g}" == f"{other:.{digits}g}" and digits < 17:
         digits += 1
     return f"{one:.{digits}g}", f"{other:.{digits}g}"
 
 
 def _array(value):
-    """Floats, out of a number, an array or a tensor."""
+    """Return the floats of a number, an array or a tensor."""
     if hasattr(value, "detach"):  # a torch tensor
         value = value.detach().cpu().numpy()
     return np.asarray(value, dtype=float)
@@ -101,13 +101,13 @@ def _array(value):
 
 @dataclass(frozen=True)
 class Seen:
-    """In a table of mistakes: whether the sentence describes this trial, where no value can tell."""
+    """An entry in a table of mistakes: True if the sentence describes this trial."""
 
     fits: Any
 
 
 def seen(mistakes: Mistakes) -> Mistakes:
-    """Decorate a table in which each value is whether the sentence describes the trial."""
+    """Decorate a table in which each value says whether the sentence describes the trial."""
 
     @wraps(mistakes)
     def table(*inputs: Any) -> Mapping[str, Seen]:
@@ -118,23 +118,23 @@ def seen(mistakes: Mistakes) -> Mistakes:
 
 @dataclass(frozen=True)
 class AnyOf:
-    """In a table of mistakes: the values of which one and the same mistake may give any."""
+    """An entry in a table of mistakes: the same mistake may give any of these values."""
 
     values: tuple
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What an answer gave and what is right, a clause on what was measured, and the inputs."""
+    """The result of an answer, the right result, a clause on the measurement, and the inputs."""
 
-    found: Any
+    answer: Any
     right: Any
     fact: Fact
     inputs: tuple
 
 
 class Trials:
-    """All that one answer gave so far, and the mistakes it is compared with.
+    """The results of one answer so far, and the mistakes that they are compared with.
 
     mistakes: called with the inputs of a trial, once something is wrong -> {sentence: what this
     mistake would give}. The same sentences for every input; None where a mistake does no harm there;
@@ -155,13 +155,13 @@ class Trials:
     def __len__(self) -> int:
         return len(self._trials)
 
-    def add(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
+    def add(self, answer: Any, right: Any, fact: Fact, *inputs: Any) -> None:
         """Keep one trial, and judge it later.
 
-        right: what `found` should be; True where the judge has tested a property and `found` says
+        right: what `answer` should be; True where the judge has tested a property and `answer` says
         whether it holds. fact: a clause without a full stop, or a function of the inputs that makes it.
         """
-        self._trials.append(Trial(found, right, fact, inputs))
+        self._trials.append(Trial(answer, right, fact, inputs))
 
     def settle(self) -> None:
         """NotYet for the first wrong trial, with the mistake that explains all trials if one does."""
@@ -171,13 +171,13 @@ class Trials:
                 mistake = self._explanation(trial)
                 raise NotYet(f"{mistake}: {fact}." if mistake else f"{fact}.", mistake=mistake)
 
-    def judge(self, found: Any, right: Any, fact: Fact, *inputs: Any) -> None:
+    def judge(self, answer: Any, right: Any, fact: Fact, *inputs: Any) -> None:
         """Add one trial and settle at once, where a single answer already says much."""
-        self.add(found, right, fact, *inputs)
+        self.add(answer, right, fact, *inputs)
         self.settle()
 
     def _holds(self, trial):
-        return same(trial.found, trial.right, *self._tolerance)
+        return same(trial.answer, trial.right, *self._tolerance)
 
     def _explanation(self, wrong):
         """Return the sentence that explains every trial: one mistake, or two that give the same; or ""."""
@@ -203,11 +203,11 @@ class Trials:
             return self._mistakes(*trial.inputs)
 
     def _fits(self, trial, mistake):
-        """Whether a trial came out as this mistake would have it."""
+        """Return True if a trial has the result of this mistake."""
         if mistake is None:
             return self._holds(trial)
         if isinstance(mistake, Seen):
             return bool(mistake.fits)
         if isinstance(mistake, AnyOf):
             return any(self._fits(trial, value) for value in mistake.values)
-        return resembles(trial.found, mistake, *self._tolerance)
+        return resembles(trial.answer, mistake, *self._tolerance)

@@ -22,7 +22,7 @@ def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
 
 
 def close(found: Any, wanted: Any) -> bool:
-    """Whether two answers of the same shape agree as closely as float32 allows."""
+    """Return True if two answers of the same shape agree as closely as float32 allows."""
     return same(found, wanted, TOLERANCE, TOLERANCE)
 
 

@@ -1,1 +1,1 @@
-"""Whether one line of a chain follows from the line before it."""
+"""The proof engine: decide whether one line of a chain follows from the line before it."""

@@ -1,4 +1,7 @@
-"""Whether a line follows from the line before: algebra and signs prove, numbers with error bounds refute."""
+"""Decide whether a line follows from the line before.
+
+Algebra and signs prove; numbers with error bounds refute.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,18 +29,18 @@ FIND_THE_SLIP = "Put these numbers into both lines to find the slip"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Whether a step holds, and a word on how that was found or what was seen instead."""
+    """The state of a step, and a few words on how it was proved or what speaks against it."""
 
     state: str
     detail: str
 
     def __bool__(self) -> bool:
-        """Whether nothing speaks against the step; only HOLDS is a proof for the whole domain."""
+        """Return True if nothing speaks against the step; only HOLDS is a proof for the whole domain."""
         return self.state in (HOLDS, PARTLY, SEEN)
 
     @property
     def doubt(self) -> str:
-        """Why nobody can tell whether the step holds."""
+        """A clause that says why it is open whether the step holds."""
         if self.state == PARTLY:
             return (
                 "that every denominator, root and logarithm in it has a value everywhere was not shown. "
@@ -56,24 +59,32 @@ class Outcome:
 
 
 class Comparer:
-    """Compares the lines of one chain, within a budget of operations."""
+    """Compare the lines of one chain, within a budget of operations."""
 
     def __init__(self, domain: Domain, field: modular.Field | None = None) -> None:
         self.domain = domain
         self.field = field or modular.Field()
         self.work = intervals.Work()
+        self._prepared: dict[
+            Tree, Tree
+        ] = {}  # a line is compared with the one before and the one after
 
     def compare(self, before: Tree, relation: str, after: Tree) -> Outcome:
-        """Does `before relation after` hold wherever the symbols may lie, and do both have a value there?
+        """Decide whether `before relation after` holds, and both have a value, wherever the symbols may lie.
 
         A symbol that stands for something has its value on both sides.
         """
-        left = positivity.with_known_signs(self.domain.with_values(before), self.domain)
-        right = positivity.with_known_signs(self.domain.with_values(after), self.domain)
         try:
-            return self._compare(left, relation, right)
+            return self._compare(self._with_values(before), relation, self._with_values(after))
         except intervals.Exhausted:
             return Outcome(OPEN, "the chain takes too many operations to work out")
+
+    def _with_values(self, line):
+        """Return a line with the values of all symbols, and without signs that the domain fixes."""
+        if line not in self._prepared:
+            in_values = self.domain.with_values(line)
+            self._prepared[line] = positivity.with_known_signs(in_values, self.domain)
+        return self._prepared[line]
 
     def named_slip(self, line: Tree, slips: Mapping[str, Tree]) -> str:
         """Return the sentence of the slip that gives this line, "" if none does."""
@@ -103,7 +114,7 @@ class Comparer:
         return found
 
     def _where_defined(self, left, right, way):
-        """A proof holds wherever both sides have a value: whether that is everywhere."""
+        """Return the outcome of a proof, which holds wherever both sides have a value."""
         state = HOLDS
         for side, name in ((left, "the line before"), (right, "it")):
             if side in self.domain.defined:
@@ -129,7 +140,7 @@ class Comparer:
         return Outcome(PARTLY, f"{way}, wherever it has a value")
 
     def _by_numbers(self, left, relation, right):
-        """What numbers say: they can refute, but not prove."""
+        """Return the outcome of a comparison at points, which can refute a step and not prove it."""
         num_decided = 0
         for mode, point in draw_points(names_in(left) | names_in(right), self.domain):
             try:
@@ -149,7 +160,7 @@ class Comparer:
         return Outcome(SEEN, f"compared at {num_decided} points")
 
     def difference_at(self, left: Tree, right: Tree) -> tuple[str, str, str]:
-        """A point where two lines differ, and their values there; empty where none was found."""
+        """Return a point where two lines differ, and their values there; three empty texts if none is met."""
         left = self.domain.with_values(left)
         right = self.domain.with_values(right)
         for _, point in draw_points(names_in(left) | names_in(right), self.domain):
@@ -168,7 +179,7 @@ def _at(point, *lines):
 
 
 def difference(relation: str, sign: int, left: Any, right: Any) -> str:
-    """What two lines are at a point where `left relation right` is false."""
+    """Return a clause on the values of two lines at a point where `left relation right` is false."""
     if not sign:
         return f"both sides are {short(left)}, so {relation} does not hold"
     first, second = apart(left, right)
@@ -180,7 +191,7 @@ def difference(relation: str, sign: int, left: Any, right: Any) -> str:
 
 
 def apart(left: Any, right: Any) -> tuple[str, str]:
-    """Both numbers in four digits, or in a few more where it takes these to tell them apart."""
+    """Return both numbers in four digits, or in as many more as tell them apart."""
     for digits in (DIGITS, 2 * DIGITS, 3 * DIGITS):
         first, second = short(left, digits), short(right, digits)
         if first != second:

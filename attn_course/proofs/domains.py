@@ -123,7 +123,7 @@ class Domain:
 
 
 def _lacks_value(domain, lines, name, end):
-    """Whether a line with the symbol `name` has no value where that is at this end."""
+    """Return True if a line has no value where the symbol `name` is at this end."""
     for line in lines:
         if name not in symbols(line):
             continue

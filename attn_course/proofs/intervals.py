@@ -160,7 +160,7 @@ class Evaluator:
         return not radius and self.mp.mag(middle) < self.mp.prec
 
     def is_whole(self, ball: Ball) -> bool:
-        """Whether the ball is one whole number."""
+        """Return True if the ball is one whole number."""
         middle, radius = ball
         return not radius and self.mp.isint(middle)
 
@@ -264,7 +264,7 @@ class Evaluator:
         return self.rounded(self.mp.erfc(ball[0]), self._error_of_erf(ball))
 
     def _error_of_erf(self, ball):
-        """What the radius becomes: erf is steepest where the ball is nearest to 0."""
+        """Return the radius of erf of a ball: erf is steepest where the ball is nearest to 0."""
         middle, radius = ball
         nearest = max(abs(middle) - radius, 0)
         return self.mp.mpf("1.13") * radius * self.mp.exp(-nearest * nearest)

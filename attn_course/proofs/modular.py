@@ -87,7 +87,7 @@ class Field:
         return cls(found)
 
     def inverse(self, number: int) -> int:
-        """What times the number is 1."""
+        """Return the number whose product with this one is 1."""
         if number % self.prime == 0:
             raise ZeroDivisionError
         return pow(number, -1, self.prime)
@@ -134,7 +134,7 @@ def compare_squares(
 
 
 def _test(test, left, right, positive, field):
-    """What `test` says of both sides at all assignments together."""
+    """Return the outcome of `test` on both sides at all assignments together."""
     assignments = [Assignment(positive, field or Field()) for _ in range(ASSIGNMENTS)]
     try:
         found = [test(left, right, assignment) for assignment in assignments]
@@ -165,7 +165,7 @@ def _have_same_square(left, right, assignment):
 
 
 def is_positive(tree: Tree, positive: frozenset[str]) -> bool:
-    """Whether the form alone shows that the value is above zero."""
+    """Return True if the form alone shows that the value is above zero."""
     head = tree[0]
     if head in POSITIVE_HEADS:
         return True
@@ -331,7 +331,7 @@ class Assignment:
         return monomial(self.generator(tree))
 
     def generator(self, tree: Tree) -> tuple[str, Any]:
-        """What stands for a part of an exponent: equal parts have equal names."""
+        """Return the generator that stands for a part of an exponent; equal parts have equal generators."""
         if tree[0] in ("Symbol", "Bound"):
             return "symbol", tree
         return "value", self.value(tree)

@@ -40,7 +40,7 @@ def ordered(pairs: Iterable[tuple[Any, Number]]) -> Monomial:
 
 
 def is_one(key: Monomial, kind: str) -> bool:
-    """Whether a monomial is one generator of this kind, which the generator begins with."""
+    """Return True if a monomial is one generator whose first entry is this kind."""
     return len(key) == 1 and key[0][0][0] == kind and key[0][1] == 1
 
 

@@ -61,12 +61,12 @@ class Unproved(ArithmeticError):
 
 
 def never_negative(tree: Tree, domain: Domain) -> bool:
-    """Whether it is shown that the tree is 0 or more wherever it has a value."""
+    """Return True if the tree is proved to be 0 or more wherever it has a value."""
     return _is_shown(tree, domain, strictly=False)
 
 
 def always_positive(tree: Tree, domain: Domain) -> bool:
-    """Whether it is shown that the tree is above 0 wherever it has a value.
+    """Return True if the tree is proved to be above 0 wherever it has a value.
 
     A share of a range never reaches the upper end, so an end that is part of it is looked at by itself.
     """
@@ -82,7 +82,7 @@ def always_positive(tree: Tree, domain: Domain) -> bool:
 
 
 def have_one_sign(left: Tree, right: Tree, domain: Domain) -> bool:
-    """Whether it is shown that neither side is ever negative, or that neither is ever positive."""
+    """Return True if neither side is ever negative, or neither is ever positive, and this is proved."""
     for sign in (ONE, MINUS_ONE):
         if all(never_negative(times(sign, side), domain) for side in (left, right)):
             return True
@@ -116,7 +116,7 @@ def _hides_a_sign(node):
 
 
 def has_value(tree: Tree, domain: Domain) -> bool:
-    """Whether it is shown that the tree has a real value everywhere in the domain."""
+    """Return True if the tree is proved to have a real value everywhere in the domain."""
     if not all(has_value(part, domain) for part in children(tree)):
         return False
     head = tree[0]
@@ -148,7 +148,7 @@ def _is_positive(tree, domain):
 
 
 def _is_not_negative(tree, domain):
-    """Whether it is 0 or more, by its form or by signs."""
+    """Return True if the tree is proved to be 0 or more, by its form or by signs."""
     if tree[0] == "Abs":
         return True
     if tree[0] == "Pow" and is_number(tree[2]) and tree[2][1] % 2 == 0:
@@ -159,7 +159,7 @@ def _is_not_negative(tree, domain):
 
 
 def _is_whole(tree, domain):
-    """Whether the form alone shows a whole number."""
+    """Return True if the form alone shows that the tree is a whole number."""
     if tree[0] == "Symbol":
         return domain.range_of(tree[1]).whole
     if tree[0] in ("Add", "Mul"):
@@ -168,7 +168,10 @@ def _is_whole(tree, domain):
 
 
 def _is_shown(tree, domain, strictly):
-    """Whether the sum above is 0 or more, or above 0, once the units of the exponentials are found."""
+    """Return True if the numerator is proved to be 0 or more, or above 0.
+
+    The units of the exponentials are worked out first.
+    """
     units: dict = {}
     above: Polynomial | None = None
     for _ in range(ROUNDS):
@@ -186,7 +189,7 @@ def _is_shown(tree, domain, strictly):
 
 
 def _has_no_negative(terms):
-    """Whether all factors are above 0."""
+    """Return True if all factors are above 0."""
     return all(factor > 0 for factor in terms.values())
 
 
@@ -204,7 +207,7 @@ class Unknowns:
         self.written: dict[Tree, Quotient] = {}  # while no unit changes, a tree has one quotient
 
     def is_positive(self, terms: Polynomial) -> bool:
-        """Whether the form shows that the sum is above 0: one of its terms always is."""
+        """Return True if the form shows that the sum is above 0, because one of its terms always is."""
         if not _has_no_negative(terms) or not self.ends_are_open:
             return False
         return any(all(unknown in self.above_zero for unknown, _ in key) for key in terms)

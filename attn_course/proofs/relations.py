@@ -1,4 +1,4 @@
-"""What ties a line to the line above it, and what several lines prove together.
+"""The relation of a line to the line above it, and the relation that several lines prove together.
 
 A relation is "=", "<=", ">=", "<" or ">".
 """
@@ -28,7 +28,7 @@ def read_relation(text: object) -> str:
 
 
 def compose(first: str, second: str) -> str | None:
-    """What `a first b second c` says of a and c; None where the direction turns round."""
+    """Return the relation of a and c in `a first b second c`, or None if the direction turns round."""
     if EQUAL in (first, second):
         return second if first == EQUAL else first
     if first[0] != second[0]:

@@ -8,7 +8,7 @@ from attn_course.proofs.trees import Tree, children, is_number, symbols, walk
 
 @dataclass(frozen=True)
 class Form:
-    """What the last line should look like: `what` in words, and whether a line does."""
+    """A form of the last line: `what` names it, and `holds` returns True if a line has it."""
 
     what: str
     holds: Callable[[Tree], bool]
@@ -50,7 +50,7 @@ def one_exponential(what: str) -> Form:
 
 
 def is_linear(line: Tree, name: str) -> bool:
-    """Whether nothing but sums and multiples stand around the symbol."""
+    """Return True if nothing but sums and multiples stand around the symbol."""
     if name not in symbols(line) or line == ("Symbol", name):
         return True
     if line[0] == "Add":

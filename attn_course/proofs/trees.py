@@ -244,7 +244,7 @@ def decimal(text: str) -> Tree:
 
 
 def _exactly(value):
-    """What to write for a number that looks like a rounded root, fraction, pi, e or logarithm."""
+    """Return what to write for a number that looks like a rounded root, fraction, pi, e or logarithm."""
     known = {math.pi: "sp.pi", 2 * math.pi: "2 * sp.pi", math.e: "sp.E"}
     for k in range(2, 60):
         known[math.sqrt(k)] = f"sp.sqrt({k})"
@@ -329,7 +329,7 @@ def with_changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
 
 
 def _changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> list[Any]:
-    """What stands below the head, every tree among it changed."""
+    """Return the parts below the head, with every tree among them changed."""
     return [change(part) if isinstance(part, tuple) else part for part in tree[1:]]
 
 

@@ -55,7 +55,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
 
 
 def _read_projection(answer, A):
-    """The matrix (d, d); other shapes that A suggests are told what they are."""
+    """Return the matrix (d, d); name the mistake behind other shapes that A suggests."""
     d, m = A.shape
     known = {
         (m, m): f"it must act on vectors of length {d}: the product is turned round",
@@ -160,7 +160,7 @@ def _scores(keys, query):
 
 
 def _average_fact(keys, a, b, query, factor):
-    """Leftover, scores and weights, and what to multiply by. keys: (n, d); query: (d,)."""
+    """Return a clause on leftover, scores, weights and the missing factor. keys: (n, d); query: (d,)."""
     weights = weights_of(keys, query)
     left = np.delete(weights, [a, b]).sum()
     percent = f"{left:.0%}"
@@ -277,8 +277,8 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
             call = _call(t, n)
             found = number(answer, call)
             right = _tied_weight(t, n)
-            said, measured = distinct_texts(found, right, digits=4)
-            fact = f"{call} is {said}, the measured weight {measured}"
+            returned, measured = distinct_texts(found, right, digits=4)
+            fact = f"{call} is {returned}, the measured weight {measured}"
             trials.add(found, right, fact, t, n)
         trials.settle()
 
@@ -347,7 +347,7 @@ def sharpness_is_smallest(rng: Generator, average_sharpness: Caller) -> str:
 
 @seen
 def _sharpness_mistakes(n, d, epsilon, scaled, t, height):
-    """Which other reading of the question leaves epsilon elsewhere at this t.
+    """Return {another reading of the question: True if it leaves epsilon elsewhere at this t}.
 
     height: the score of the two keys, t divided by sqrt(d) or not.
     """

@@ -19,7 +19,7 @@ from attn_course.register import Claim, Claims, Part, Question, chains_prove
 from attn_utils.kernels import softmax
 
 SMALL = 1e-300
-LARGEST_GAP = 650.0  # of two scores, for which the exponential is still an ordinary number
+LARGEST_GAP = 650.0  # the largest difference of two scores whose exponential does not underflow
 COPY = 0.99  # the least weight on one key that is called a copy
 COPIED = COPY - 1e-9  # the bound itself passes, rounded or not
 
@@ -86,7 +86,7 @@ def _scored_keys(rng):
 
 
 def _overflowed(answer):
-    """Whether nan came back among numbers."""
+    """Return True if the answer contains nan."""
     try:
         found = np.asarray(answer)
     except (TypeError, ValueError, OverflowError):  # `vector` says what is wrong with it
@@ -230,7 +230,7 @@ def tells_copying(rng: Generator, copies: Caller) -> str:
     limits = _limit_behind(decisions, _lead), _limit_behind(decisions, _weight)
     trials = Trials(_copy_mistakes)
     for (scores, j), yes in decisions:
-        trials.add(yes, _weight(scores, j) > 0.99, _said_of_copy, scores, j, yes, *limits)
+        trials.add(yes, _weight(scores, j) > 0.99, _fact_of_copy, scores, j, yes, *limits)
 
     trials.settle()
     alone = [(rng.normal(size=1).round(1), 0)]  # last: a rule about rivals has none here
@@ -252,7 +252,7 @@ def _weight(scores, j):
     return softmax(scores)[j]
 
 
-def _said_of_copy(scores, j, yes, margin, least_weight):
+def _fact_of_copy(scores, j, yes, margin, least_weight):
     weight = _weight(scores, j)
     return f"for {_shown(scores, j)} the weight on key j is {weight:.4g}, and you said {yes}"
 
@@ -333,7 +333,7 @@ def _one_leads(rng, scores, leads):
 
 
 def _lead(scores, j):
-    """By how much score j leads the others; infinite if it is alone. scores: (n,)."""
+    """Return the lead of score j over the others; infinite if it is alone. scores: (n,)."""
     return scores[j] - np.delete(scores, j).max(initial=-np.inf)
 
 
@@ -409,7 +409,7 @@ def _query_lead(keys, j, query):
 
 
 def _lengthening_of(rows):
-    """What every query must be multiplied by to copy; None if a query has the wrong direction."""
+    """Return the factor by which every query must be multiplied, None if a query has the wrong direction."""
     leads = [(len(keys), _query_lead(keys, j, query)) for keys, j, query in rows if len(keys) > 1]
     if not all(lead > 0 for _, lead in leads):
         return None
@@ -451,7 +451,7 @@ def _query_mistakes(keys, j, query, factor):
 
 
 def _query_fact(keys, j, query, factor):
-    """What to multiply the query by, or which key wins. keys: (n, d); query: (d,)."""
+    """Return a clause on the factor that is missing or the key that wins. keys: (n, d); query: (d,)."""
     n = len(keys)
     scores = keys @ query
     weight = weights_of(keys, query)[j]
@@ -484,16 +484,16 @@ def bound_is_tight(rng: Generator, copy_error_bound: Caller) -> str:
     settings += drawn_rows(rng, 20, (0.0, 12.0), (2, 500), (0.1, 9.0))
     trials = Trials(_bound_mistakes)
     for (gap, n, diameter), answer in answers_to(rng, copy_error_bound, settings):
-        said = number(answer, "the bound")
+        bound = number(answer, "the bound")
         reached = leftover(gap, n) * diameter  # all rivals `gap` lower, their values on one side
-        word = "too small to be a bound" if said < reached else "a bound, but not the tight one"
-        farthest, bound = distinct_texts(reached, said, digits=4)
+        word = "too small to be a bound" if bound < reached else "a bound, but not the tight one"
+        farthest, stated = distinct_texts(reached, bound, digits=4)
         fact = (
             f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} "
             f"the output can be as far as {farthest} from v_j, "
-            f"and your bound is {bound}, {word}"
+            f"and your bound is {stated}, {word}"
         )
-        trials.add(said, reached, fact, gap, n, diameter)
+        trials.add(bound, reached, fact, gap, n, diameter)
 
     trials.settle()
     return f"equal to the largest distance that attention reaches, in {len(trials)} settings."
@@ -539,7 +539,7 @@ def sharpness_is_smallest(rng: Generator, copy_sharpness: Caller) -> str:
 
 @seen
 def _sharpness_mistakes(n, d, epsilon, t):
-    """Which other reading of the question leaves epsilon elsewhere at this t."""
+    """Return {another reading of the question: True if it leaves epsilon elsewhere at this t}."""
 
     def leaves(score: float, n: int) -> bool:
         return same(leftover(score, n), epsilon, relative=1e-3)

@@ -25,7 +25,7 @@ def _tokens(u_a, u_b, u_c, u_d, *, added=None):
 
 
 def _in_words(u, vector):
-    """A vector by its coefficients on the u's (4, d), as "1.00 u_b - 0.50 u_c"."""
+    """Return the coefficients of a vector on the u's (4, d), as "1.00 u_b - 0.50 u_c"."""
     words = []
     for name, one in zip(NAMES, u, strict=True):
         share = one @ vector / (one @ one)
@@ -36,7 +36,7 @@ def _in_words(u, vector):
 
 
 def _row(weights):
-    """As "(0.00, 1.00, 0.00)"."""
+    """Return weights as text, such as "(0.00, 1.00, 0.00)"."""
     return f"({', '.join(f'{weight:.2f}' for weight in weights)})"
 
 
@@ -90,7 +90,7 @@ def _limit_mistakes(u_a, u_b, u_c, u_d, added):
 
 @dataclass(frozen=True)
 class Task:
-    """What three projections should do with three tokens (3, d).
+    """A task for three projections: three tokens (3, d) and the outputs that are asked for.
 
     wanted: c_1 and c_2, (2, d). size: the length of the u's. unit: the length that errors are measured in.
     """
@@ -116,7 +116,7 @@ class Task:
         return self.distances(triple).max() / self.unit
 
     def is_done_by(self, triple: Sequence[np.ndarray]) -> bool:
-        """Whether these three projections are right."""
+        """Return True if these three projections are right."""
         return self.error(triple) <= CLOSE
 
 
@@ -188,7 +188,7 @@ def _triple_mistakes(task, triple, u):
     c_1, c_2, _ = context
 
     def near(output: np.ndarray, *shares: float) -> bool:
-        """Whether an output is this mixture of the u's."""
+        """Return True if an output is this mixture of the u's."""
         off = np.linalg.norm(output - np.array(shares) @ u)
         return off <= CLOSE * task.size
 
@@ -342,7 +342,7 @@ def _routing_fact(task, triple, addresses, carried):
 
 
 def _is_routed(weights):
-    """Whether token 1 looks at token 3, and token 2 at token 1."""
+    """Return True if token 1 looks at token 3, and token 2 at token 1."""
     return min(weights[0, 2], weights[1, 0]) > 0.99
 
 

@@ -210,7 +210,7 @@ def behaviour_is_seen(rng: Generator, behaviour: Caller, robust_query: Caller) -
 
 
 def _settled(rng, robust_query, settings):
-    """The answer to 3.1, judged once more."""
+    """Return the answer to 3.1, judged once more."""
     try:
         return judge_averages(rng, robust_query, settings)
     except NotAttempted:
@@ -222,7 +222,7 @@ def _settled(rng, robust_query, settings):
 
 
 def _shares(weights, a, b):
-    """In which share of the draws the output is near something. weights: (draws, n)."""
+    """Return {a place: the share of the draws in which the output is near it}. weights: (draws, n)."""
     return {
         "near v_a": np.mean(weights[:, a] > 0.9),
         "near v_b": np.mean(weights[:, b] > 0.9),

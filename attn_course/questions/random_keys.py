@@ -81,7 +81,7 @@ def leftover(height: float, n: int, leaders: int = 1) -> float:
 
 
 def stays_elsewhere(t: float, left: float, epsilon: float) -> str:
-    """A clause on a query of this size: how much weight stays on the other keys, how much may."""
+    """Return a clause on a query of this size: how much weight stays on the other keys, how much may."""
     word = "larger than it need be" if left < epsilon else "too small"
     stays, allowed = distinct_texts(100 * left, 100 * epsilon)
     return (
@@ -180,7 +180,7 @@ def keys_of_lengths(
 def keys_with_one_noisy(
     rng: Generator, means: np.ndarray, a: int, num_draws: int, noise: float
 ) -> np.ndarray:
-    """As `keys_of_lengths`, where only the length of key a varies, with variance one half."""
+    """Return draws as `keys_of_lengths` does; only the length of key a varies, with variance one half."""
     lengths = np.ones((num_draws, len(means)))
     lengths[:, [a]] = spread_lengths(num_draws, 1, variance=0.5)
     return keys_of_lengths(rng, means, lengths, noise)

@@ -13,6 +13,7 @@ CORPORA = (  # (T, S) of each sentence
     ((5, 6), (2, 3), (9, 7), (13, 11), (6, 4), (8, 8)),
     ((1, 1), (12, 4)),
     ((3, 3),),
+    ((6, 120), (4, 15)),  # the even weights of a long sentence are small
 )
 
 
@@ -41,7 +42,7 @@ def _add_corpus(trials, answer, corpus):
 
 
 def _aligned(rng, T, S):
-    """Weights (T, S), some links right and some wrong; the first rows are a silent one and ties."""
+    """Weights (T, S), some links right and some wrong; first a silent row and ties, last an even row."""
     weights = rng.dirichlet(np.full(S, 0.3), size=T)
 
     gold = set()
@@ -58,6 +59,10 @@ def _aligned(rng, T, S):
         weights[0] = 0
         weights[1:3, [0, -1]] = 1  # as heavy as a word can be, twice
         gold.add((1, 0))
+
+    if T > 3:
+        weights[-1] = 1 / S
+        gold.add((T - 1, 0))
 
     return weights, sorted(gold)
 
@@ -80,9 +85,16 @@ WRONG_LINKS = {
     "a row without any weight was linked to the first word; it should link to nothing": (
         lambda weights: set(enumerate(weights.argmax(1).tolist()))
     ),
+    "a row of small weights, such as those of *mean* in a long sentence, was linked to nothing": (
+        lambda weights: {(t, s) for t, s in _heaviest(weights) if weights[t, s] >= 0.1}
+    ),
     "where several words tie, the last was taken, not the first": _last_of_ties,
     "where several words tie, all of them were linked, not the first alone": (
-        lambda weights: _heaviest(weights) | _last_of_ties(weights)
+        lambda weights: {
+            (t, int(s))
+            for t, _ in _heaviest(weights)
+            for s in np.flatnonzero(weights[t] == weights[t].max())
+        }
     ),
     "links are (target, source), and here they stand the other way round": (
         lambda weights: {(s, t) for t, s in _heaviest(weights)}

@@ -146,12 +146,12 @@ def heads_survive(rng: Generator, two_head_queries: Caller) -> str:
 
 
 def _share_near(keys, pair, a, b):
-    """In which share of the draws the averaged weights are near one half each."""
+    """Return the share of the draws in which the averaged weights are near one half each."""
     return np.mean(average_error(keys, pair, a, b) < NEAR)
 
 
 def _why_not_robust(keys, pair, a, b):
-    """What keeps the output from the average. keys: (draws, n, d); pair: (2, d)."""
+    """Return a sentence on why the output is not the average. keys: (draws, n, d); pair: (2, d)."""
     share = _share_near(keys, pair, a, b)
     larger = _share_near(keys, 10 * pair, a, b)
     setting = f"with {keys.shape[1]} keys, over {len(keys):,} draws,"
@@ -180,14 +180,14 @@ def _why_not_robust(keys, pair, a, b):
 
 
 def _parallel(first, second):
-    """Whether two queries are the same up to their length."""
+    """Return True if two queries have the same direction."""
     one = first / np.linalg.norm(first)
     other = second / np.linalg.norm(second)
     return one @ other > 1 - 1e-9
 
 
 def _which_query(first, second):
-    """As "the same query"; parallel queries may still differ in length."""
+    """Return the words for two parallel queries, which may differ in length."""
     is_same = np.allclose(first, second, rtol=1e-6)
     return "the same query" if is_same else "queries of one direction"
 

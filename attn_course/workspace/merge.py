@@ -72,7 +72,8 @@ class Merge:
     removed: list[str] = field(
         default_factory=list
     )  # questions that are gone; their answers are kept
-    renumbered: dict[str, str] = field(default_factory=dict)  # old number: new number
+    renumbered: dict[str, str] = field(default_factory=dict)  # of answers: old number, new number
+    moved: dict[str, str] = field(default_factory=dict)  # of all questions; "" if one is gone
     num_own_cells: int = 0
     num_notes: int = 0  # cells of ours that the student had written into
     num_new_cells: int = 0
@@ -280,8 +281,20 @@ class _Merger:
         notebook["nbformat"], notebook["nbformat_minor"] = 4, 5
         notebook["cells"] = outputs
         self.result.notebook = notebook
+        self.result.moved = self._moved_questions()
         self._add_missing(outputs)
         return self.result
+
+    def _moved_questions(self):
+        """Return {old number: new number}, or "" if the question is gone, where the two differ."""
+        numbers: dict[str, str] = {}
+        for base in self.base:
+            if base.role and base.question:
+                new = self.new_of.get(base)
+                numbers[base.question] = (new.question if new else "") or numbers.get(
+                    base.question, ""
+                )
+        return {old: new for old, new in numbers.items() if old != new}
 
     def _add_missing(self, outputs):
         """Append every text of the student's that the rules above should have kept and have not."""

@@ -32,7 +32,8 @@ and none of them loses an answer.
 
 - **Start or go on:** `attn lab` opens JupyterLab at the notebook to go on with; `attn status` shows how far
   you are.
-- **Check everything:** `attn check` judges all notebooks anew, `attn check 01` a single one.
+- **Check everything:** `attn check` judges all notebooks anew, `attn check 01` one of them, `attn check 1.4`
+  one question.
 - **Hand in:** restart the kernel, run all cells, save, and hand in the `.ipynb` files that you worked on.
 - **Update:** when a newer edition of the course is installed, `attn update` brings it here and keeps your
   answers, notes and own cells. `attn update --dry-run` only says what would be done.
@@ -313,8 +314,8 @@ def _note(folder: Path, merge: Merge | None) -> None:
     """Note what an update changed about earlier verdicts."""
     if merge is None:
         return
-    if merge.renumbered:
-        append(folder, {"renumbered": merge.renumbered})
+    if merge.moved:
+        append(folder, {"renumbered": merge.moved})
     for question in merge.changed:
         append(folder, {"question": question, "changed": True})
 

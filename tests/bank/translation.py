@@ -99,6 +99,10 @@ WRONG["10.1"] = {
     "recall": (counts("both / num_gold"), "one minus recall"),
     "union": (counts("both / (num_found + num_gold - both)"), "links in either"),
     "half": (counts("both / (num_found + num_gold)"), "factor 2 of (1) is missing"),
+    "small weights linked to nothing": (
+        links("{(t, s) for t, s in links_of(w) if w[t, s] > 0.1}"),
+        "a row of small weights",
+    ),
     "silent rows linked": (links("{*enumerate(w.argmax(1).tolist())}"), "linked to the first word"),
     "turned": (links("{(s, t) for t, s in links_of(w)}"), "other way round"),
     "down the columns": (
