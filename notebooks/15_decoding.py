@@ -42,6 +42,10 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $z_t$, $d_z$ | the latent of token $t$, and its width | $(d_z,)$ | `latents` |
 #
 # <!-- notation -->
+# | symbol | meaning | shape | in code |
+# |---|---|---|---|
+# | $G$ | the number of groups of heads that share keys and values | number | `groups` |
+# | $\varphi$, $\Phi$ | a feature map, and the features of all keys | $(n, d)$ | `phi`, `features` |
 #
 # <details><summary>Known from earlier notebooks</summary>
 #
@@ -55,11 +59,9 @@ torch.set_default_dtype(torch.float64)  # so that "equal" means equal to twelve 
 # | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
 # | $T$ | the number of queries, which is that of the tokens in self-attention | number | `T` |
 # | $H$ | the number of heads | number | `num_heads` |
-# | $G$ | the number of groups of heads that share keys and values | number | `groups` |
 # | $W$, $W_A$, $W_B$, $W_Q$, $W_K$, $W_S$, $W_V$, $W_O$, $W_{QK}$, $W_{OV}$ | weight matrices of a layer: projections, maps, and their products, which give scores or what a head adds | $(D, D)$, or $(D, d)$ for a head | `A`, `B`, `W_QK`, ... |
 # | $p$, $p_q$, $p_k$ | a position, counted from 0; that of a query and of a key | integers | `positions`, `p_q`, `p_k` |
 # | $R(p)$ | the rotation of all pairs by $p\,\theta_i$ | $(d, d)$ | `rotate` |
-# | $\varphi$, $\Phi$ | a feature map, and the features of all keys | $(n, d)$ | `phi`, `features` |
 #
 # </details>
 #
