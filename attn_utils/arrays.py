@@ -14,7 +14,7 @@ Array = TypeVar("Array", bound="np.ndarray | Tensor")
 
 
 def is_tensor(x: object) -> bool:
-    """Whether x is a torch tensor; a program that holds one has imported torch, so we need not.
+    """Return True if x is a torch tensor. Only a program that imported torch can hold one.
 
     >>> is_tensor(np.zeros(3))
     False
@@ -24,7 +24,7 @@ def is_tensor(x: object) -> bool:
 
 
 def library(*arrays: object) -> Any:
-    """The module with the functions for these arrays: torch if one is a tensor, else numpy.
+    """Return the module with the functions for these arrays: torch if one is a tensor, else numpy.
 
     >>> library([1, 2], np.zeros(3)).__name__
     'numpy'
@@ -35,7 +35,7 @@ def library(*arrays: object) -> Any:
 
 
 def as_floats(*arrays: Any) -> list[Any]:
-    """The arrays in one library, on one device and of their common float type.
+    """Return the arrays in one library, on one device and of their common float type.
 
     >>> [x.dtype.name for x in as_floats([1, 2], np.zeros(3, np.float32))]
     ['float64', 'float64']
@@ -48,14 +48,14 @@ def as_floats(*arrays: Any) -> list[Any]:
 
 
 def cast(x: Any, dtype: Any) -> Any:
-    """x with numbers of another type; x itself if they are of that type already."""
+    """Return x with numbers of this type; x itself if they are of this type already."""
     if is_tensor(x):
         return x.to(dtype)
     return x.astype(dtype, copy=False)
 
 
 def common_float(*arrays: Any) -> Any:
-    """The float type that holds the numbers of all arrays of one library; integers become floats."""
+    """Return the float type that holds the numbers of all arrays; integers become floats."""
     xp = library(*arrays)
     dtype = functools.reduce(xp.promote_types, (x.dtype for x in arrays))
     name = str(dtype)
@@ -69,7 +69,7 @@ def common_float(*arrays: Any) -> Any:
 
 
 def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
-    """x broadcast to shape, as a view."""
+    """Broadcast x to shape, as a view."""
     if tuple(x.shape) == shape:
         return x
     if is_tensor(x):
@@ -78,7 +78,7 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
 
 
 def shape_error(names: str, one: tuple[int, ...], other: tuple[int, ...]) -> ValueError:
-    """The error that names two shapes which do not fit together.
+    """Return the error that names two shapes which do not fit together.
 
     >>> shape_error("q and k", (3, 4), (5, 6))
     ValueError('q and k do not fit together: (3, 4) and (5, 6)')
@@ -87,7 +87,7 @@ def shape_error(names: str, one: tuple[int, ...], other: tuple[int, ...]) -> Val
 
 
 def batch_shape(names: str, one: tuple[int, ...], other: tuple[int, ...]) -> tuple[int, ...]:
-    """The leading axes, all but the last two, that two shapes broadcast to.
+    """Return the leading axes, all but the last two, that two shapes broadcast to.
 
     >>> batch_shape("q and k", (8, 1, 5, 64), (4, 7, 64))
     (8, 4)

@@ -22,7 +22,7 @@ MIN_ROWS = 32  # fewer queries at a time would starve the matrix product
 
 
 def softmax(scores: Array, axis: int = -1) -> Array:
-    """Non-negative weights of the shape of scores that sum to one along axis, for scores of any size.
+    """Return non-negative weights that sum to one along axis, for scores of any size.
 
     Shifting the scores by their maximum changes nothing but keeps exp from overflowing. Scores that
     are all -inf, as of a query that may look at nothing, give weights of zero.
@@ -48,7 +48,7 @@ def attend(
     scale: float | None = None,
     need_weights: bool = True,
 ) -> tuple[Array, Any]:
-    """Attention of every query over all keys: context = softmax(scale * q k^T) v.
+    """Return the context softmax(scale * q k^T) v of every query over all keys, and the weights.
 
     q: (..., T, d), or (d,) for a single query; k: (..., S, d); v: (..., S, dv); NumPy arrays or torch
     tensors, whose leading axes broadcast. Float types are kept, integers become floats.
@@ -57,9 +57,9 @@ def attend(
     causal: hide later keys, aligned bottom-right as in `causal_mask`; combines with mask.
     scale: what the scores are multiplied by, 1 / sqrt(d) if None; 1.0 leaves them as they are.
 
-    Returns context (..., T, dv) and weights (..., T, S), or None in place of weights that are not
-    needed: then the scores are never all in memory at once, and memory grows linearly with length
-    (for torch if no mask is given and causal is off or T = S).
+    The context is (..., T, dv), the weights are (..., T, S). Without need_weights they are None: the
+    scores are then never all in memory at once, and memory grows linearly with length (for torch if
+    no mask is given and causal is off or T = S).
 
     >>> context, weights = attend(np.zeros((2, 4)), np.eye(4), np.eye(4), causal=True)
     >>> weights.round(2)
@@ -109,7 +109,7 @@ def rotate(x: Array, positions: Any, base: float = 10_000.0) -> Array:
 
 
 class Summary(NamedTuple):
-    """All that the rest of a softmax needs to know of a block of keys, however many they are.
+    """What the rest of a softmax needs to know of a block of keys, however many there are.
 
     largest: (..., T) largest score, -inf if there is no key; total: (..., T) sum of
     exp(score - largest); output: (..., T, dv) sum of exp(score - largest) * value.
@@ -121,7 +121,7 @@ class Summary(NamedTuple):
 
 
 def summary(scores: Array, values: Array) -> Summary:
-    """What one block of keys adds to attention.
+    """Summarise what one block of keys adds to attention.
 
     scores: (..., T, S), or (S,) for a single query, -inf where it may not look; values: (..., S, dv).
     Half precision becomes single: its sums would stop growing at 2048.
@@ -142,7 +142,7 @@ def summary(scores: Array, values: Array) -> Summary:
 
 
 def merge(one: Summary, other: Summary) -> Summary:
-    """The summary of the keys of two blocks together, in any order; both are put in one unit first.
+    """Return the summary of two blocks of keys together, in any order.
 
     >>> values = np.array([[1.0, 0.0], [0.0, 1.0], [5.0, 5.0]])
     >>> first = summary(np.array([0.0, 0.0]), values[:2])
@@ -160,7 +160,7 @@ def merge(one: Summary, other: Summary) -> Summary:
 
 
 def finish(state: Summary) -> Any:
-    """The context (..., T, dv) of all the keys that a summary has seen; zeros if there was none.
+    """Return the context (..., T, dv) of all keys of a summary; zeros if there was none.
 
     >>> finish(summary(np.array([7.0, -np.inf]), np.array([[2.0], [3.0]])))
     array([2.])
@@ -170,19 +170,19 @@ def finish(state: Summary) -> Any:
 
 
 def _unit(largest):
-    """The largest score, or 0 where there is no key: -inf - (-inf) would have no value."""
+    """Return the largest score, or 0 where there is no key: -inf - (-inf) would have no value."""
     xp = library(largest)
     return xp.where(largest == -math.inf, 0.0, largest)
 
 
 def _at_least_single(x):
-    """The float type to compute in where half precision is not enough."""
+    """Return the float type to compute in, where half precision is not enough."""
     xp = library(x)
     return xp.promote_types(x.dtype, xp.float32)
 
 
 def _softmax_torch(scores, axis):
-    """Weights of the shape of scores, with finite gradients for rows that are all -inf."""
+    """Return the weights, with finite gradients for rows that are all -inf."""
     closed = (scores == -math.inf).all(axis, keepdim=True)
     weights = scores.masked_fill(closed, 0).softmax(axis)
     return weights.masked_fill(closed, 0)
@@ -198,7 +198,7 @@ def _softmax_in_place(scores, axis=-1):
 
 
 def _as_mask(mask, like):
-    """The mask as a boolean array of the library and on the device of like."""
+    """Return the mask as a boolean array of the library and on the device of like."""
     if mask is None:
         return None
     xp = library(like)
@@ -209,7 +209,7 @@ def _as_mask(mask, like):
 
 
 def _attend_once(q, k, v, mask, scale, need_weights):
-    """The same for one query (d,), which is also the last: causal hides nothing from it."""
+    """Attend with one query (d,), which is also the last: causal hides nothing from it."""
     rows = None if mask is None else mask[..., None, :]
     context, weights = attend(q[None], k, v, mask=rows, scale=scale, need_weights=need_weights)
     if need_weights:
@@ -218,7 +218,7 @@ def _attend_once(q, k, v, mask, scale, need_weights):
 
 
 def _fitted(q, k, v, mask):
-    """q with all leading axes of the scores, mask (..., 1 or T, S), the leading axes of the context.
+    """Return q with the leading axes of the scores, mask (..., 1 or T, S), and those of the context.
 
     Raises a ValueError that names both shapes of the first pair that does not fit.
     """
@@ -237,7 +237,7 @@ def _fitted(q, k, v, mask):
 
 
 def _fitted_mask(mask, scores):
-    """mask with an axis (1 or T) of queries and one (S) of keys, if it fits the shape of the scores."""
+    """Return mask with an axis (1 or T) of queries and one (S) of keys; raise if it does not fit."""
     if mask.ndim < 2:
         mask = mask.reshape(1, -1)
     T, S = scores[-2:]
@@ -247,7 +247,7 @@ def _fitted_mask(mask, scores):
 
 
 def _num_rows(q, S):
-    """How many queries to take at a time, so that their scores stay in the cache."""
+    """Return how many queries to take at a time, so that their scores stay in the cache."""
     scores_per_row = math.prod(q.shape[:-2]) * S
     return max(MIN_ROWS, BLOCK // max(1, scores_per_row))
 
@@ -268,7 +268,7 @@ def _row_blocks(T, S, size, causal):
 
 
 def _part(mask, rows, keys):
-    """The mask (..., 1 or T, S) of one block."""
+    """Return the mask (..., 1 or T, S) of one block."""
     if mask is None:
         return None
     if mask.shape[-2] == 1:
@@ -277,7 +277,7 @@ def _part(mask, rows, keys):
 
 
 def _attend_numpy(q, k, v, mask, causal, scale, batch, need_weights):
-    """Context (*batch, T, dv) and weights (..., T, S) or None, a few queries at a time."""
+    """Return context (*batch, T, dv) and weights (..., T, S) or None, from a few queries at a time."""
     T = q.shape[-2]
     S = k.shape[-2]
     wide = _at_least_single(q)  # NumPy can store half precision, not compute it
@@ -287,8 +287,8 @@ def _attend_numpy(q, k, v, mask, causal, scale, batch, need_weights):
     for rows, keys in _row_blocks(T, S, _num_rows(q, S), causal):
         queries = q[..., rows, :].astype(wide) * scale  # cheaper than scaling the scores
         seen = k[..., keys, :].mT  # (..., d, keys)
-        place = None if weights is None else weights[..., rows, keys]
-        scores = np.matmul(queries, seen, out=place, dtype=wide)  # (..., rows, keys)
+        out = None if weights is None else weights[..., rows, keys]
+        scores = np.matmul(queries, seen, out=out, dtype=wide)  # (..., rows, keys)
         _hide_numpy(scores, _part(mask, rows, keys), causal)
         _softmax_in_place(scores)
         context[..., rows, :] = scores @ v[..., keys, :]
@@ -308,13 +308,13 @@ def _hide_numpy(scores, mask, causal):
 
 
 def _corner(scores):
-    """The last square of the scores of a causal block, where all that it has to hide is."""
+    """Return the last square of the scores of a causal block; all keys to hide lie in it."""
     T = scores.shape[-2]
     return scores[..., -T:]
 
 
 def _attend_torch(q, k, v, mask, causal, scale):
-    """Context (..., T, dv) and weights (..., T, S), a few queries at a time where that is faster."""
+    """Return context (..., T, dv) and weights (..., T, S), block by block where that is faster."""
     T = q.shape[-2]
     S = k.shape[-2]
     size = T
@@ -323,33 +323,28 @@ def _attend_torch(q, k, v, mask, causal, scale):
     blocks = list(_row_blocks(T, S, size, causal))
     if len(blocks) == 1:
         return _block_torch(q, k, v, mask, causal, scale)
-    results = (
-        _block_torch(
-            q[..., rows, :],
-            k[..., keys, :],
-            v[..., keys, :],
-            _part(mask, rows, keys),
-            causal,
-            scale,
-        )
-        for rows, keys in blocks
-    )
-    return _stacked(results, blocks, T, S)
+
+    def _results():
+        for rows, keys in blocks:
+            block = q[..., rows, :], k[..., keys, :], v[..., keys, :], _part(mask, rows, keys)
+            yield _block_torch(*block, causal, scale)
+
+    return _stacked(_results(), blocks, T, S)
 
 
 def _block_torch(q, k, v, mask, causal, scale):
-    """Context (..., T, dv) and weights (..., T, S) of one block."""
+    """Return context (..., T, dv) and weights (..., T, S) of one block."""
     scores = (q * scale) @ k.mT  # (..., T, S); cheaper than scaling the scores
     seeing = _hide_torch(scores, mask, causal)
-    place = None if scores.requires_grad else scores
-    weights = library(q).softmax(scores, -1, out=place)
+    out = None if scores.requires_grad else scores
+    weights = library(q).softmax(scores, -1, out=out)
     if seeing is not None:
-        weights = library(q).mul(weights, seeing, out=place)
+        weights = library(q).mul(weights, seeing, out=out)
     return weights @ v, weights
 
 
 def _stacked(results, blocks, T, S):
-    """The (context, weights) of each block in turn, one below the other, the weights S wide."""
+    """Return the contexts and weights of all blocks, one below the other, the weights S wide."""
     contexts = []
     widened = []
     whole = None  # (..., T, S), filled where no gradient has to flow back through it
@@ -386,7 +381,7 @@ def _hide_torch(scores, mask, causal):
 
 
 def _both(mask, causal, shape, like):
-    """The mask and the causal mask of the last two axes of shape as one tensor; None if neither."""
+    """Return the mask and the causal mask of the last two axes of shape as one; None if neither."""
     if not causal:
         return mask
     look = causal_mask(*shape[-2:], like=like)
@@ -394,7 +389,7 @@ def _both(mask, causal, shape, like):
 
 
 def _opened(look):
-    """look, with rows that see nothing opened, and which rows (..., T, 1) were open before.
+    """Return look with rows that see nothing opened, and which rows (..., T, 1) were open before.
 
     Nobody asks whether there are such rows: the answer would have to be waited for.
     """
@@ -403,13 +398,13 @@ def _opened(look):
 
 
 def _bias(look, dtype):
-    """0 where a query may look and -inf where not: adding it is faster than filling the scores."""
+    """Return 0 where a query may look and -inf elsewhere: adding is faster than filling the scores."""
     bias = look.new_zeros(look.shape, dtype=dtype)
     return bias.masked_fill_(~look, -math.inf)
 
 
 def _attend_fused(q, k, v, mask, causal, scale, batch):
-    """Context (*batch, T, dv) alone, by torch's own kernel; it too gives zeros to a row without keys."""
+    """Return context (*batch, T, dv) by torch's own kernel, which gives zeros to a row without keys."""
     T = q.shape[-2]
     S = k.shape[-2]
     own_mask = causal and mask is None and T == S  # torch aligns its causal mask top-left
@@ -418,9 +413,7 @@ def _attend_fused(q, k, v, mask, causal, scale, batch):
     if mask is not None:
         mask = mask[(None,) * (4 - mask.ndim)]
     context = library(q).nn.functional.scaled_dot_product_attention(
-        _four_axes(q, batch),
-        _four_axes(k, batch),
-        _four_axes(v, batch),
+        *(_four_axes(x, batch) for x in (q, k, v)),
         attn_mask=mask,
         is_causal=own_mask,
         scale=scale,
@@ -429,6 +422,6 @@ def _attend_fused(q, k, v, mask, causal, scale, batch):
 
 
 def _four_axes(x, batch):
-    """x broadcast over the leading axes batch, of which the fast kernel wants at least two."""
+    """Broadcast x over the leading axes batch; the fast kernel wants at least two of them."""
     missing = (1,) * (2 - len(batch))
     return broadcast(x, (*missing, *batch, *x.shape[-2:]))

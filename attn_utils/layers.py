@@ -13,7 +13,7 @@ Attended = tuple[Tensor, Tensor]  # context and weights
 
 
 def split_heads(x: Tensor, num_heads: int) -> Tensor:
-    """x (B, T, D) -> (B, H, T, d): each head gets d = D / H neighbouring features of every token.
+    """Split x (B, T, D) into (B, H, T, d): each head gets d = D / H neighbouring features of a token.
 
     >>> split_heads(torch.zeros(2, 5, 12), 3).shape
     torch.Size([2, 3, 5, 4])
@@ -24,7 +24,7 @@ def split_heads(x: Tensor, num_heads: int) -> Tensor:
 
 
 def merge_heads(x: Tensor) -> Tensor:
-    """x (B, H, T, d) -> (B, T, D): the inverse of `split_heads`.
+    """Merge x (B, H, T, d) into (B, T, D), the inverse of `split_heads`.
 
     >>> merge_heads(torch.zeros(2, 3, 5, 4)).shape
     torch.Size([2, 5, 12])
@@ -39,7 +39,7 @@ def _refuse_uneven(width, num_heads):
 
 
 class Cache:
-    """The keys and values of the tokens so far, so that each step computes only what is new.
+    """The keys and values of the tokens so far; each step computes only those of new tokens.
 
     rotate: turns queries and keys by their positions, which are counted from the first token; None
     leaves them as they are. A fresh cache and all tokens at once are one causal pass over them.
@@ -56,7 +56,7 @@ class Cache:
         return 0 if self.keys is None else self.keys.shape[-2]
 
     def extend(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Keep what n new tokens bring: q, k (..., n, d), v (..., n, dv).
+        """Keep the keys and values of n new tokens: q, k (..., n, d), v (..., n, dv).
 
         Returns the new queries (..., n, d), turned, and all keys and values so far (..., t + n, .).
         """
@@ -65,8 +65,8 @@ class Cache:
             positions = torch.arange(t, t + k.shape[-2], device=k.device)  # (n,)
             q = self.rotate(q, positions)
             k = self.rotate(k, positions)
-        self.keys = _joined(self.keys, k)
-        self.values = _joined(self.values, v)
+        self.keys = k if self.keys is None else torch.cat((self.keys, k), -2)
+        self.values = v if self.values is None else torch.cat((self.values, v), -2)
         return q, self.keys, self.values
 
     def step(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -91,13 +91,8 @@ class Cache:
         return chosen
 
 
-def _joined(old, new):
-    """Return the tokens (..., t, d) and (..., n, d) as one sequence."""
-    return new if old is None else torch.cat((old, new), -2)
-
-
 class CausalSelfAttention(nn.Module):
-    """Multi-head attention of a sequence to its own past; the course builds it in 6.6."""
+    """Multi-head attention of a sequence to its own past, as 6.6 builds it."""
 
     def __init__(
         self,
@@ -200,7 +195,7 @@ class SynthesizerAttention(nn.Module):
 
 
 class Slot(nn.Module):
-    """What may stand between a decoder and its memory: one call for every kind of attention."""
+    """A kind of attention that stands between a decoder and its memory; all have one call."""
 
     def __init__(self, width: int) -> None:
         super().__init__()

@@ -8,7 +8,7 @@ from attn_utils.arrays import is_tensor, library
 
 
 def causal_mask(T: int, S: int | None = None, *, like: Any = None) -> Any:
-    """The (T, S) mask, True = may look, in which no query sees a later key.
+    """Return the (T, S) mask, True = may look, in which no query sees a later key.
 
     Aligned bottom-right: the last query sees all S keys, and the one before it one key fewer. With
     S > T the first S - T keys are a past that every query sees; with S < T the first T - S queries
@@ -26,7 +26,7 @@ def causal_mask(T: int, S: int | None = None, *, like: Any = None) -> Any:
 
 
 def padding_mask(lengths: Any, S: int) -> Any:
-    """The (..., S) mask, True = may look, in which sequence i owns its first lengths[i] keys.
+    """Return the (..., S) mask, True = may look, in which sequence i owns its first lengths[i] keys.
 
     lengths: integers of shape (...), each at most S; a torch tensor gives a torch tensor, and is
     not checked, since looking at its numbers would wait for its device.
