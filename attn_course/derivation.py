@@ -127,12 +127,12 @@ class Derivation:
 
         step = self.steps[k]
         relation = _LATEX[step.relation] if k else ""
-        shown = _latex(step.expression)
+        latex = _latex(step.expression)
         reason = latex_of(step.reason)
         if k == self.at:
-            shown = rf"\boxed{{{shown}}}"
+            latex = rf"\boxed{{{latex}}}"
             reason += r"\quad\boldsymbol{\times}\ \text{does not follow}"
-        return rf"{relation} &\;{shown} && {reason}"
+        return rf"{relation} &\;{latex} && {reason}"
 
 
 def _latex(expression):
@@ -379,16 +379,16 @@ def _places(chain, show):
     values = []
     for symbol in _symbols_left(chain):
         name = show(symbol)
-        place = chain.domain.range_of(str(symbol))
+        interval = chain.domain.range_of(str(symbol))
         value = declared.get(str(symbol))
         if str(symbol) in chain.domain.values:
             values.append(
                 f"{name} = {show(value[0] if isinstance(value, tuple | list) else value)}"
             )
         elif value is None:
-            alike.setdefault(_kind(place), []).append(name)
+            alike.setdefault(_kind(interval), []).append(name)
         else:
-            between.append(_between(place, name, value, show))
+            between.append(_between(interval, name, value, show))
     ranges = [", ".join(names) + kind for kind, names in alike.items()]
     return ranges + between, values
 
@@ -414,12 +414,12 @@ def _symbols_left(chain):
     if chain.domain:
         lines += [chain.domain.with_values(line) for line in lines]
     names = set[str]().union(*map(trees.symbols, lines))
-    known = dict(chain.symbols)
+    symbols = dict(chain.symbols)
     for value in chain.where.values():
         for end in value if isinstance(value, tuple | list) else (value,):
             for symbol in getattr(end, "free_symbols", ()):
-                known.setdefault(str(symbol), symbol)
-    return [known[name] for name in sorted(names) if name in known]
+                symbols.setdefault(str(symbol), symbol)
+    return [symbols[name] for name in sorted(names) if name in symbols]
 
 
 def _kind(place):

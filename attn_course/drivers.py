@@ -441,10 +441,10 @@ def run_with_cap(function: Function, scores: np.ndarray, t: float, mask: np.ndar
     """Return what `run_function` returns, for function(scores, t, mask) with tensors for arrays."""
     tensor, mask = as_leaf(scores), as_leaf(mask)
     result = call_unchanged(function, tensor, t, mask)
-    found = _outputs_of(result)
-    if found["outputs"] is None:
-        return found
-    return found | {"gradients": gradients_of(result, [tensor])}
+    record = _outputs_of(result)
+    if record["outputs"] is None:
+        return record
+    return record | {"gradients": gradients_of(result, [tensor])}
 
 
 def run_layer(
@@ -748,12 +748,12 @@ def run_encoder(
         first = None
         for arrays in batches:
             result = call_unchanged(encoder, *(torch.tensor(values) for values in arrays))
-            found = _outputs_of(result)
-            if found["outputs"] is None:
-                return found
+            record = _outputs_of(result)
+            if record["outputs"] is None:
+                return record
             if first is None:
                 first = result if isinstance(result, tuple | list) else [result]
-            outputs.append(found["outputs"])
+            outputs.append(record["outputs"])
         reached = [reached_parameters(encoder, output) for output in first or ()]
     return {
         "outputs": outputs,
@@ -803,14 +803,14 @@ def run_filled_slot(
         slot(*(as_leaf(values) for values in before))
     inputs = [as_leaf(values) for values in arrays]
     result = slot(*inputs)
-    found = _outputs_of(result)
-    if found["outputs"] is None:
-        return found
+    record = _outputs_of(result)
+    if record["outputs"] is None:
+        return record
     named = dict(slot.named_parameters())
     context = result[0] if isinstance(result, tuple | list) else result
     gradients = gradients_of(context, [*inputs[:2], *named.values()])
     of_parameters = dict(zip(named, gradients[2:], strict=True)) if gradients else {}
-    return found | {"gradients": gradients and gradients[:2], "of_parameters": of_parameters}
+    return record | {"gradients": gradients and gradients[:2], "of_parameters": of_parameters}
 
 
 def run_decoder(
@@ -836,7 +836,7 @@ def run_decoder(
         if not isinstance(decoder, torch.nn.Module):
             return {"kind": type(decoder).__name__}
         decoder.eval()
-        found: Record = {"runs": [], "registered": attention in list(decoder.modules())}
+        record: Record = {"runs": [], "registered": attention in list(decoder.modules())}
         for run in runs:
             attention.asked.clear()
             attention.shift = run["shift"]
@@ -849,8 +849,8 @@ def run_decoder(
                 logits = decoder(tokens, state, memory, mask)
                 if not isinstance(logits, torch.Tensor):
                     return {"returned": f"forward gave a {type(logits).__name__}, not one tensor"}
-                if "flows" not in found:
-                    found |= _reached_by_last_row(decoder, logits, hidden, memory)
+                if "flows" not in record:
+                    record |= _reached_by_last_row(decoder, logits, hidden, memory)
                 kept["logits"] = as_array(logits)
             else:
                 rows = []
@@ -865,8 +865,8 @@ def run_decoder(
                     kept["weights"].append(as_array(weights))
                     kept["state"].append([as_array(part) for part in state])
                 kept["logits"] = rows
-            found["runs"].append(kept | {"asked": list(attention.asked)})
-    return found | {"names": sorted(dict(decoder.named_parameters()))}
+            record["runs"].append(kept | {"asked": list(attention.asked)})
+    return record | {"names": sorted(dict(decoder.named_parameters()))}
 
 
 def _watched_attention(width):

@@ -352,13 +352,13 @@ def near_code(
     never_run = [cell for cell in changed if _is_text(cell) and _given(cell)]
     if not never_run:
         return own
-    given: set[str] = set()
+    defined: set[str] = set()
     used: set[str] = set()
     for source in cells_to_run(cells, [question]).values():
         names = names_of(source)
-        given |= names.given
+        defined |= names.given
         used |= names.used | names.used_later
-    missing = used - given | set(part.answers)
+    missing = used - defined | set(part.answers)
     near = [cell for cell in never_run if not _given(cell).isdisjoint(missing)]
     return own + [cell for cell in near if cell not in own]
 
@@ -516,7 +516,7 @@ def magics_behind(cells: Cells, sources: Iterable[str]) -> list[str]:
     Such are `%run`, `%pylab`, `%store`, and a cell in another language that has the name in its text.
     """
     foreign = []
-    given = {*vars(builtins), *FRONT_END}
+    defined = {*vars(builtins), *FRONT_END}
     magics: set[str] = set()
     for cell in cells:
         if _may_run(cell):
@@ -524,12 +524,12 @@ def magics_behind(cells: Cells, sources: Iterable[str]) -> list[str]:
             if python and not python.statements and cell.source.lstrip().startswith("%%"):
                 foreign.append(cell.source)
             else:
-                given |= names_of(cell.source).given
+                defined |= names_of(cell.source).given
                 magics.update(NAMING_MAGIC.findall(cell.source))
     unknown: set[str] = set()
     for source in sources:
         names = names_of(source)
-        unknown |= (names.used | names.used_later) - given
+        unknown |= (names.used | names.used_later) - defined
     if not unknown:
         return []
     for source in foreign:

@@ -50,14 +50,14 @@ def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
 
 def distance(found: np.ndarray, right: Any, setting: str) -> str:
     """Return a clause on how `found` differs from an array or tensor: in shape, by nan, or by how much."""
-    wanted = right.detach().numpy() if hasattr(right, "detach") else right
-    if found.shape != wanted.shape:
-        return f"the shape is {found.shape}, expected {wanted.shape} ({setting})"
+    target = right.detach().numpy() if hasattr(right, "detach") else right
+    if found.shape != target.shape:
+        return f"the shape is {found.shape}, expected {target.shape} ({setting})"
     if np.isnan(found).any():
         return f"the result contains nan, not a number ({setting})"
     if np.isinf(found).any():
         return f"the result contains an infinity ({setting})"
-    return f"it is off by up to {largest_gap(found, wanted):.2g} ({setting})"
+    return f"it is off by up to {largest_gap(found, target):.2g} ({setting})"
 
 
 def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: str) -> None:
@@ -71,8 +71,8 @@ def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: 
     if not isinstance(found, Mapping):
         found = dict(zip(leaves, found, strict=False))
 
-    wanted = gradients_of(right, list(leaves.values())) or []
-    for name, gradient in zip(leaves, wanted, strict=True):
+    targets = gradients_of(right, list(leaves.values())) or []
+    for name, gradient in zip(leaves, targets, strict=True):
         if name not in found:
             raise NotYet(f"{DETACHED} before it reaches {name}.")
         if not close(found[name], gradient):

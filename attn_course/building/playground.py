@@ -48,15 +48,15 @@ def exported_model() -> dict[str, Any]:
     merges = []
     for left, right in tokenizer["merges"]:
         merges += [ids[left], ids[right]]
-    known = known_words.KnownWords.load(FOLDER)
-    assert known is not None
+    words = known_words.KnownWords.load(FOLDER)
+    assert words is not None
     return {
         "config": {name: config[name] for name in SIZES},
         "pieces": sorted(ids, key=ids.__getitem__),
         "merges": merges,
-        "known": _base64(sorted(known.numbers), "<u4"),
-        "common": _base64(sorted(known.common), "<u4"),
-        "longest": known.longest,
+        "known": _base64(sorted(words.numbers), "<u4"),
+        "common": _base64(sorted(words.common), "<u4"),
+        "longest": words.longest,
         "far": known_words.FAR,
         "german": known_words.GERMAN,
         "tensors": [[name, tensor.numel()] for name, tensor in weights.items()],

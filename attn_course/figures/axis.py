@@ -76,7 +76,7 @@ class Axis:
         slack = 1e-9 * (high - low)
         pairs = zip(*self._ticks, strict=True)
         seen = [pair for pair in pairs if low - slack <= pair[0] <= high + slack]
-        return [place for place, _ in seen], [label for _, label in seen]
+        return [value for value, _ in seen], [label for _, label in seen]
 
     def shares(self, values: ArrayLike) -> np.ndarray:
         """Return where numbers lie between the first limit (0) and the second (1); nan if there is no log."""
@@ -114,10 +114,10 @@ def log_ticks(low: float, high: float, most: int) -> Ticks:
     places = []
     for exponent in range(first - 1, last + 1):
         for step in (1, 2, 5):
-            place = step * 10.0**exponent
-            if low * (1 - 1e-9) <= place <= high * (1 + 1e-9):
-                places.append(place)
-    return places, [written(place) for place in places]
+            value = step * 10.0**exponent
+            if low * (1 - 1e-9) <= value <= high * (1 + 1e-9):
+                places.append(value)
+    return places, [written(value) for value in places]
 
 
 def written(number: float) -> str:
@@ -128,7 +128,7 @@ def written(number: float) -> str:
 def _same_digits(places, step):
     """Return multiples of a step as text, all with as many digits after the point as the step needs."""
     if step >= 1e6 or step < 1e-4:
-        return [written(place) for place in places]
+        return [written(value) for value in places]
     digits = next(count for count in range(8) if np.isclose(step, round(step, count), rtol=1e-6))
-    labels = [f"{place:.{digits}f}" for place in places]
+    labels = [f"{value:.{digits}f}" for value in places]
     return [label.replace("-", "−") for label in labels]

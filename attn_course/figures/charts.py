@@ -133,8 +133,8 @@ def curves(
             line.colour = ax.next_colour()
         ax.add(line)
 
-    for label, place in (marks or {}).items():
-        ax.add(Rule(place, COLOURS[INK], label=label))
+    for label, position in (marks or {}).items():
+        ax.add(Rule(position, COLOURS[INK], label=label))
     ax.x.is_log |= "x" in log
     ax.y.is_log |= "y" in log
     ax.has_legend = True
@@ -209,9 +209,9 @@ def intervals(
     for k, (label, mark) in enumerate((marks or {}).items()):
         ax.add(Rule(mark, COLOURS[INK], dash=(":", "--")[k % 2], label=label))
 
-    for place, (value, low, high) in enumerate(rows.values()):
-        ax.add(Line(np.array([low, high]), np.array([place, place]), COLOURS[0]))
-        ax.add(Points(np.array([value]), np.array([place]), COLOURS[0], MARKER_DIAMETER))
+    for row, (value, low, high) in enumerate(rows.values()):
+        ax.add(Line(np.array([low, high]), np.array([row, row]), COLOURS[0]))
+        ax.add(Points(np.array([value]), np.array([row]), COLOURS[0], MARKER_DIAMETER))
 
     ax.y.set_ticks(range(len(rows)), list(rows))
     low, high = ax.y.limits()
@@ -320,7 +320,7 @@ def arrows(
     each, that a thin line joins. Arrows along one line are drawn beside each other.
     """
     ax = panel_or_new(ax)
-    given = colours or {}
+    colours_by_name = colours or {}
     ends = np.array([np.asarray(vector, float) for vector in vectors.values()])  # (n, 2)
     ends[~np.isfinite(ends)] = 0
     if limit is None:
@@ -332,7 +332,7 @@ def arrows(
     shifts = shifts_of_names(list(vectors), ends + asides, limit)
     for k, label in enumerate(vectors):
         usual = INK if label.startswith("query") else k % INK
-        colour = COLOURS[given.get(label, usual)]
+        colour = COLOURS[colours_by_name.get(label, usual)]
         add_arrow(ax, ends[k], label, shifts[k], colour, aside=asides[k])
 
     ax.limits(x=(-limit, limit), y=(-limit, limit)).equal()
@@ -396,8 +396,8 @@ def _numbers_in(
     values = cells.values
     words = np.full(values.shape, "", object)
     if is_wanted or (is_wanted is None and values.size <= _MOST_NUMBERS):
-        for place, value in np.ndenumerate(values):
-            words[place] = form % value
+        for index, value in np.ndenumerate(values):
+            words[index] = form % value
         if mask is not None:
             words[~np.asarray(mask) & (values == 0)] = ""
     return words

@@ -52,8 +52,8 @@ def _draw_panel(ax: Axes, panel: Panel) -> None:
     _draw_axis(ax, "y", panel.y)
     ax.set_aspect("equal" if panel.is_equal else "auto")
     if panel.has_legend:
-        place = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if panel.legend_is_outside else {}
-        legend = ax.legend(fontsize=SMALL_SIZE, edgecolor="none", framealpha=0.8, **place)
+        options = {"loc": "upper left", "bbox_to_anchor": (1, 1)} if panel.legend_is_outside else {}
+        legend = ax.legend(fontsize=SMALL_SIZE, edgecolor="none", framealpha=0.8, **options)
         for handle in legend.legend_handles:
             if hasattr(handle, "set_sizes"):  # dots are small and pale in the picture
                 handle.set_sizes([_LEGEND_DOT])

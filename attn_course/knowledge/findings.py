@@ -134,7 +134,7 @@ def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:
     quarters = {usual * k // 4 for k in range(5)}
     longer = {usual * k for k in range(2, 11)}
     asked_after: list[float] = sorted(quarters | longer)
-    found: Curves = {"steps": asked_after, "told": [], "held": []}
+    curves: Curves = {"steps": asked_after, "told": [], "held": []}
 
     def watch(step: int, model: LanguageModel) -> None:
         if step not in asked_after:
@@ -142,10 +142,10 @@ def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:
         for group in ("told", "held"):
             asked = recalls(lab, model, group)
             num_right = sum(recall.right for recall in asked)
-            found[group].append(num_right / len(asked))
+            curves[group].append(num_right / len(asked))
 
     lab.finetune(pretrained, steps=10 * usual, rate=rate, rehearse=rehearse, watch=watch)
-    return found
+    return curves
 
 
 def record(
@@ -169,18 +169,18 @@ def record(
         losses = lab.pretrain(pretrained, checkpoint=folder / f"{preset.attention}-{seed}.pt")
         tuned = lab.finetune(pretrained)
         models = {"no pretraining": lab.from_scratch(), "pretrained": tuned}
-        found: dict[str, Any] = {
+        record_of_run: dict[str, Any] = {
             "seed": seed,
             "majority": majority(lab.world),
             "loss": _stretches(losses),
         }
         for name, model in models.items():
-            found[name] = {group: recalls(lab, model, group) for group in GROUPS}
-        found["swapped"] = recalls(lab, tuned, "held", swapped=True)
-        found["cpu_seconds"] = round(time.process_time() - start, 1)
+            record_of_run[name] = {group: recalls(lab, model, group) for group in GROUPS}
+        record_of_run["swapped"] = recalls(lab, tuned, "held", swapped=True)
+        record_of_run["cpu_seconds"] = round(time.process_time() - start, 1)
         ways = WAYS if watch_forgetting else ()
-        found["forgetting"] = {way: forgetting(lab, pretrained, way) for way in ways}
-        runs.append(found)
+        record_of_run["forgetting"] = {way: forgetting(lab, pretrained, way) for way in ways}
+        runs.append(record_of_run)
     return {"preset": asdict(preset), "runs": runs}
 
 

@@ -94,10 +94,10 @@ class Comparer:
         return ""
 
     def _compare(self, left, relation, right):
-        known = modular.compare(left, right, self.domain.positive, self.field)
-        if known == modular.EQUAL and relation in ("<", ">"):
+        decided = modular.compare(left, right, self.domain.positive, self.field)
+        if decided == modular.EQUAL and relation in ("<", ">"):
             return Outcome(FAILS, f"both sides are equal, so {relation} does not hold")
-        if known == modular.EQUAL:
+        if decided == modular.EQUAL:
             return self._where_defined(left, right, BY_ALGEBRA)
         if relation != "=":
             gap = minus(left, right) if relation[0] == ">" else minus(right, left)
@@ -108,10 +108,10 @@ class Comparer:
         squares = modular.compare_squares(left, right, self.domain.positive, self.field)
         if squares == modular.EQUAL and positivity.have_one_sign(left, right, self.domain):
             return self._where_defined(left, right, BY_ALGEBRA)
-        found = self._by_numbers(left, "=", right)
-        if found and modular.DIFFERENT in (known, squares):
+        outcome = self._by_numbers(left, "=", right)
+        if outcome and modular.DIFFERENT in (decided, squares):
             return Outcome(FAILS, "both sides differ, if only by very little")
-        return found
+        return outcome
 
     def _where_defined(self, left, right, way):
         """Return the outcome of a proof, which holds wherever both sides have a value."""

@@ -68,7 +68,7 @@ class Domain:
     @property
     def positive(self) -> frozenset[str]:
         """Names of the symbols that are above 0."""
-        return frozenset(name for name, place in self.ranges.items() if place.positive)
+        return frozenset(name for name, interval in self.ranges.items() if interval.positive)
 
     def range_of(self, name: str) -> Range:
         """Where one symbol lies; anywhere if nothing is said."""
@@ -86,13 +86,13 @@ class Domain:
     def with_values(self, line: Tree) -> Tree:
         """`line` with the values of all symbols that have one; a value may use others."""
         if line not in self.known:
-            found = line
+            tree = line
             for _ in self.values:
-                found = substitute(found, self.values)
-            circular = sorted(symbols(found) & set(self.values))
+                tree = substitute(tree, self.values)
+            circular = sorted(symbols(tree) & set(self.values))
             if circular:
                 raise Unreadable(f"the value of {shown_name(circular[0])} is said with itself")
-            self.known[line] = found
+            self.known[line] = tree
         return self.known[line]
 
     def narrowed(self, lines: Iterable[Tree]) -> "Domain":
@@ -101,23 +101,28 @@ class Domain:
         The least whole number is raised instead.
         """
         used = [self.with_values(line) for line in lines]
-        for place in self.ranges.values():
-            if place.low and place.high:
-                width = minus(place.high, place.low)
+        for interval in self.ranges.values():
+            if interval.low and interval.high:
+                width = minus(interval.high, interval.low)
                 used.append(("Pow", width, rational(Fraction(1, 2))))  # which has to be 0 or more
         domain = self
-        for name, place in sorted(self.ranges.items(), key=lambda item: not item[1].whole):
-            if place.low and is_number(place.low) and not place.low_open:
-                for low in range(RAISED if place.whole else 1):
-                    end = rational(fraction_of(place.low) + low)
+        for name, interval in sorted(self.ranges.items(), key=lambda item: not item[1].whole):
+            if interval.low and is_number(interval.low) and not interval.low_open:
+                for low in range(RAISED if interval.whole else 1):
+                    end = rational(fraction_of(interval.low) + low)
                     if not _lacks_value(domain, used, name, end):
                         break
                     next_end = {"low": rational(fraction_of(end) + 1)}
-                    domain = domain.changed(name, **next_end if place.whole else {"low_open": True})
+                    domain = domain.changed(
+                        name, **next_end if interval.whole else {"low_open": True}
+                    )
             closed = (
-                place.high and is_number(place.high) and not place.high_open and not place.whole
+                interval.high
+                and is_number(interval.high)
+                and not interval.high_open
+                and not interval.whole
             )
-            if closed and _lacks_value(domain, used, name, place.high):
+            if closed and _lacks_value(domain, used, name, interval.high):
                 domain = domain.changed(name, high_open=True)
         return domain
 
@@ -147,11 +152,11 @@ def domain_of(names: Iterable[Any], where: Mapping[Any, Any], lines: Iterable[Tr
     """Where SymPy's assumptions and `where` put symbols, without ends at which a line has no value."""
     ranges = {str(symbol): _assumed(symbol) for symbol in names}
     values = {}
-    for symbol, said in where.items():
+    for symbol, value in where.items():
         if isinstance(symbol, str):
             raise Unreadable(f"its symbols stand without quotation marks: {HOW_TO_WRITE_WHERE}")
         name = str(symbol)
-        ends = said if isinstance(said, tuple | list) else (said, said)
+        ends = value if isinstance(value, tuple | list) else (value, value)
         if len(ends) != 2:
             raise Unreadable(HOW_TO_WRITE_WHERE)
         for end in ends:
@@ -175,8 +180,8 @@ def domain_of(names: Iterable[Any], where: Mapping[Any, Any], lines: Iterable[Tr
 
 def _end(end):
     """One end of a range as a tree; None where there is no end."""
-    found = sp.sympify(end, strict=True)
-    return None if found in (sp.oo, -sp.oo) else tree_of(found)
+    expression = sp.sympify(end, strict=True)
+    return None if expression in (sp.oo, -sp.oo) else tree_of(expression)
 
 
 def _assumed(symbol):
@@ -204,14 +209,14 @@ class Point:
     def values(self, mp: Any) -> dict[str, intervals.Ball]:
         """The balls of all names in one context."""
         if mp not in self._known:
-            found: dict[str, intervals.Ball] = {}
-            evaluator = intervals.Evaluator(mp, found)
+            balls: dict[str, intervals.Ball] = {}
+            evaluator = intervals.Evaluator(mp, balls)
             for name, place in self.places.items():
                 if isinstance(place, Fraction):
-                    found[name] = evaluator.exact(place)
+                    balls[name] = evaluator.exact(place)
                 else:
-                    found[name] = evaluator.value(place)
-            self._known[mp] = found
+                    balls[name] = evaluator.value(place)
+            self._known[mp] = balls
         return self._known[mp]
 
     def shown(self, *lines: Tree) -> str:
@@ -241,8 +246,8 @@ def short(value: Any, digits: int = DIGITS) -> str:
 def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
     """(mode, point), drawn when they are asked for and kept: the same ones every time."""
     key = frozenset(names)
-    known = domain.drawn.get(key) or _draw(key, domain)
-    domain.drawn[key], points = itertools.tee(known)
+    drawn = domain.drawn.get(key) or _draw(key, domain)
+    domain.drawn[key], points = itertools.tee(drawn)
     return points
 
 
@@ -254,11 +259,13 @@ def _draw(names, domain):
         if not order:
             return
     places = {name: domain.range_of(name) for name in order}
-    endless = [name for name, place in places.items() if place.high is None and not place.whole]
+    endless = [
+        name for name, interval in places.items() if interval.high is None and not interval.whole
+    ]
     for name, distance in itertools.product(endless, FAR):
-        found = {other: _place(rng, "moderate", place) for other, place in places.items()}
-        found[name] = _shifted(found[name], Fraction(rng.randint(distance, 2 * distance)))
-        yield "far", Point(found)
+        values = {other: _place(rng, "moderate", interval) for other, interval in places.items()}
+        values[name] = _shifted(values[name], Fraction(rng.randint(distance, 2 * distance)))
+        yield "far", Point(values)
 
 
 def _in_order(names, domain):

@@ -111,12 +111,12 @@ class Evaluator:
 
     def run(self, code: list[tuple]) -> Ball:
         """The ball of the last line of a program."""
-        found: list[Ball] = []
+        balls: list[Ball] = []
         for head, details, slots in code:
             self.work.step()
-            arguments = [found[slot] for slot in slots]
-            found.append(self.operate(head, details, arguments))
-        return found[-1]
+            arguments = [balls[slot] for slot in slots]
+            balls.append(self.operate(head, details, arguments))
+        return balls[-1]
 
     def operate(self, head: str, details: tuple, arguments: list[Ball]) -> Ball:
         """The ball of one line of a program."""
@@ -287,8 +287,8 @@ class Evaluator:
         if not self.is_whole(index):
             raise NoValue
         middle, _ = self.point[name]
-        shown = mpmath.nstr(mpmath.mpmathify(middle), 9)
-        return _entry(f"{name} {shown} {int(index[0])}")
+        digits = mpmath.nstr(mpmath.mpmathify(middle), 9)
+        return _entry(f"{name} {digits} {int(index[0])}")
 
     def repeat(
         self, head: str, level: int, code: list[tuple], uses_index: bool, low: Ball, high: Ball

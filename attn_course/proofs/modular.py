@@ -100,10 +100,10 @@ class Field:
         return self.inverse(found) if exponent < 0 else found
 
     def product(self, numbers: Iterable[int]) -> int:
-        found = 1
+        product = 1
         for number in numbers:
-            found = found * number % self.prime
-        return found
+            product = product * number % self.prime
+        return product
 
     def square_root(self, number: int) -> int:
         """One of the two roots; Inexact where there is none."""
@@ -137,10 +137,10 @@ def _test(test, left, right, positive, field):
     """Return the outcome of `test` on both sides at all assignments together."""
     assignments = [Assignment(positive, field or Field()) for _ in range(ASSIGNMENTS)]
     try:
-        found = [test(left, right, assignment) for assignment in assignments]
+        results = [test(left, right, assignment) for assignment in assignments]
     except ArithmeticError:
         return UNKNOWN
-    if all(found):
+    if all(results):
         return EQUAL
     if any(assignment.opaque for assignment in assignments):
         return UNKNOWN
@@ -273,11 +273,11 @@ class Assignment:
             return self.power(base[1], rational(fraction_of(base[2]) * exponent))
         if head == "Mul":
             outside, inside = self.split(base)
-            found = self.field.product(self.power(part, rational(exponent)) for part in outside)
+            product = self.field.product(self.power(part, rational(exponent)) for part in outside)
             if not inside:
-                return found
+                return product
             rest = self.field.product(self.values(inside))
-            return found * self.opaque_root(rest, exponent)
+            return product * self.opaque_root(rest, exponent)
         return self.opaque_root(self.value(base), exponent)
 
     def split(self, factors: Tree) -> tuple[list[Tree], list[Tree]]:
@@ -341,15 +341,15 @@ class Assignment:
 
         kind: "imaginary" for exp(i x).
         """
-        found = 1
+        product = 1
         for key, factor in terms.items():
             if factor.denominator == 1 and kind == "real" and is_one(key, "log"):
                 generator, _ = key[0]
-                found *= self.field.power(generator[1], int(factor))
+                product *= self.field.power(generator[1], int(factor))
                 continue
             self.opaque |= any(name[0] != "symbol" for name, _ in key)
-            found *= self.field.power(self.unknown(kind, key), _whole(ROOTS * factor))
-        return found % self.field.prime
+            product *= self.field.power(self.unknown(kind, key), _whole(ROOTS * factor))
+        return product % self.field.prime
 
     def log(self, argument: Tree) -> int:
         """A logarithm; positive factors may leave it one by one."""
@@ -363,10 +363,10 @@ class Assignment:
             return self.value(argument[2]) * self.log(argument[1])
         if head == "Mul":
             outside, inside = self.split(argument)
-            found = sum(map(self.log, outside))
+            total = sum(map(self.log, outside))
             if not inside:
-                return found
-            return found + self.opaque_log(self.field.product(self.values(inside)))
+                return total
+            return total + self.opaque_log(self.field.product(self.values(inside)))
         return self.opaque_log(self.value(argument))
 
     def opaque_log(self, value: int) -> int:
@@ -455,8 +455,8 @@ class Assignment:
         steps = range(1, num_terms + 1) if num_terms > 0 else range(num_terms + 1, 1)
         sign = 1 if num_terms > 0 else -1
         for step in steps:
-            place = add(base, rational(step))
-            total += sign * self.value(replaced(summand, index, place))
+            position = add(base, rational(step))
+            total += sign * self.value(replaced(summand, index, position))
         self.opaque = True
         return total
 
@@ -488,12 +488,12 @@ def _whole(number):
 
 def prime_powers(number: Tree) -> dict[int, int]:
     """Small prime factors of a positive fraction with their exponents; what is left counts as one prime."""
-    found: dict[int, int] = {}
+    powers: dict[int, int] = {}
     for part, sign in ((number[1], 1), (number[2], -1)):
         for prime in range(2, LARGEST_TRIED):
             while part % prime == 0:
-                found[prime] = found.get(prime, 0) + sign
+                powers[prime] = powers.get(prime, 0) + sign
                 part //= prime
         if part > 1:
-            found[part] = sign
-    return found
+            powers[part] = sign
+    return powers

@@ -29,7 +29,7 @@ def find_pole(line: Tree, domain: Domain, work: intervals.Work) -> str:
     the way, because it is continuous, or has no value there itself.
     """
     points = [point for _, point in draw_points(names_in(line), domain)]
-    ends = [end for place in domain.ranges.values() for end in place.ends]
+    ends = [end for interval in domain.ranges.values() for end in interval.ends]
     nodes = itertools.chain(*map(walk, [line, *ends]))
     lists = {node[1] for node in nodes if node[0] == "Indexed"}  # without a value to be moved
     movable = [name for name in points[0].places if name not in lists]
@@ -37,9 +37,9 @@ def find_pole(line: Tree, domain: Domain, work: intervals.Work) -> str:
         for base in points[:BASES]:
             for name in movable:
                 moved = _moved(base, name, points, domain)
-                found = _zero(factor, moved, domain.range_of(name).whole, work)
-                if found:
-                    return found.shown(factor)
+                zero = _zero(factor, moved, domain.range_of(name).whole, work)
+                if zero:
+                    return zero.shown(factor)
     return ""
 
 
@@ -83,12 +83,12 @@ def _zero(factor: Tree, points: Sequence[Point], whole: bool, work: intervals.Wo
     low, high = Fraction(0), Fraction(1)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        found = _between(signed[-1], signed[1], middle)
-        sign = _sign(factor, found, work)
+        zero = _between(signed[-1], signed[1], middle)
+        sign = _sign(factor, zero, work)
         if not sign:
             break
         low, high = (middle, high) if sign < 0 else (low, middle)
-    return found
+    return zero
 
 
 def _sign(factor, point, work):

@@ -267,19 +267,19 @@ class Unknowns:
 
     def symbol(self, name: str) -> Quotient:
         """A symbol by its distance from an end, or by its share of its range."""
-        place = self.domain.range_of(name)
+        interval = self.domain.range_of(name)
         key = ("Symbol", name)
-        if place.low is None:
-            if place.high is None:
+        if interval.low is None:
+            if interval.high is None:
                 raise Unproved
-            distance = scaled(self.unknown(key, place.high_open), -1)
-            return self.sum(self.quotient(place.high), (distance, UNIT))
-        distance = self.unknown(key, place.low_open)
-        low = self.quotient(place.low)
-        if place.high is None:
+            distance = scaled(self.unknown(key, interval.high_open), -1)
+            return self.sum(self.quotient(interval.high), (distance, UNIT))
+        distance = self.unknown(key, interval.low_open)
+        low = self.quotient(interval.low)
+        if interval.high is None:
             return self.sum(low, (distance, UNIT))
-        self.ends_are_open &= place.high_open
-        upper = self.product(self.quotient(place.high), (distance, UNIT))
+        self.ends_are_open &= interval.high_open
+        upper = self.product(self.quotient(interval.high), (distance, UNIT))
         return self.product(self.sum(low, upper), (UNIT, added(UNIT, distance)))
 
     def power(self, base: Tree, exponent: Tree) -> Quotient:
@@ -289,12 +289,12 @@ class Unknowns:
             if not self.is_positive(above):
                 raise Unproved
             return self.exponential(times(exponent, ("log", base)))
-        wanted = fraction_of(exponent)
-        whole = math.floor(wanted)
+        target = fraction_of(exponent)
+        whole = math.floor(target)
         found = self.whole_power(base, whole) if whole else (UNIT, UNIT)
-        if wanted == whole:
+        if target == whole:
             return found
-        return self.product(found, self.root(base, wanted - whole))
+        return self.product(found, self.root(base, target - whole))
 
     def whole_power(self, base: Tree, exponent: int) -> Quotient:
         """A power with a whole exponent of either sign, but 0."""

@@ -16,14 +16,14 @@ _LONGEST = 60
 def read_relation(text: object) -> str:
     """The relation that `text` means; Unreadable where it means none."""
     start = str(text)[: _LONGEST + 1]
-    found = start.strip().translate(_OTHER_SIGNS)
-    if found in ("==", ""):
+    sign = start.strip().translate(_OTHER_SIGNS)
+    if sign in ("==", ""):
         return EQUAL
-    if found in RELATIONS:
-        return found
-    if "->" in found:
+    if sign in RELATIONS:
+        return sign
+    if "->" in sign:
         raise Unreadable("it takes a limit, and a chain says what always holds")
-    shown = found if re.fullmatch(r"[\w=<>!:+ -]{1,12}", found) else "this"
+    shown = sign if re.fullmatch(r"[\w=<>!:+ -]{1,12}", sign) else "this"
     raise Unreadable(f'"{shown}" is not a relation; use =, <=, >=, < or >')
 
 

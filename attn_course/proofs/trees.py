@@ -177,8 +177,8 @@ def _reader(head, detail):
 def _require_known(head):
     if head == "Pow" or head in SEVERAL or head in FUNCTIONS or head in HYPERBOLIC:
         return
-    shown = head if _PLAIN_NAME.fullmatch(head) else "this"
-    raise Unreadable(f"{shown} is not something a chain of this course can use")
+    text = head if _PLAIN_NAME.fullmatch(head) else "this"
+    raise Unreadable(f"{text} is not something a chain of this course can use")
 
 
 def by_exponentials(head: str, x: Tree) -> Tree:
@@ -245,18 +245,18 @@ def decimal(text: str) -> Tree:
 
 def _exactly(value):
     """Return what to write for a number that looks like a rounded root, fraction, pi, e or logarithm."""
-    known = {math.pi: "sp.pi", 2 * math.pi: "2 * sp.pi", math.e: "sp.E"}
+    constants = {math.pi: "sp.pi", 2 * math.pi: "2 * sp.pi", math.e: "sp.E"}
     for k in range(2, 60):
-        known[math.sqrt(k)] = f"sp.sqrt({k})"
-        known[1 / math.sqrt(k)] = f"1 / sp.sqrt({k})"
-        known[math.log(k)] = f"sp.log({k})"
+        constants[math.sqrt(k)] = f"sp.sqrt({k})"
+        constants[1 / math.sqrt(k)] = f"1 / sp.sqrt({k})"
+        constants[math.log(k)] = f"sp.log({k})"
     size = abs(value)
     fraction = Fraction(size).limit_denominator(200)
-    known[float(fraction)] = f"sp.Rational({fraction.numerator}, {fraction.denominator})"
-    near = min(known, key=lambda number: abs(number - size))
+    constants[float(fraction)] = f"sp.Rational({fraction.numerator}, {fraction.denominator})"
+    near = min(constants, key=lambda number: abs(number - size))
     if abs(near - size) <= 1e-12 * near:
         sign = "-" * (value < 0)
-        return f"write {sign}{known[near]}"
+        return f"write {sign}{constants[near]}"
     return "write it exactly, with sp.sqrt, sp.Rational, sp.exp or sp.log"
 
 

@@ -57,15 +57,15 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
 def _read_projection(answer, A):
     """Return the matrix (d, d); name the mistake behind other shapes that A suggests."""
     d, m = A.shape
-    known = {
+    mistakes = {
         (m, m): f"it must act on vectors of length {d}: the product is turned round",
         (m, d): "it returns the coordinates of v_a along the columns of A, not v_a itself; one "
         "product more is needed",
         (d, m): f"it takes {m} coordinates to a vector, but it is given a vector of length {d}",
     }
     found = array(answer, "the matrix")
-    if found.shape in known:
-        raise NotYet(f"{known[found.shape]} (shape {found.shape}, expected {(d, d)}).")
+    if found.shape in mistakes:
+        raise NotYet(f"{mistakes[found.shape]} (shape {found.shape}, expected {(d, d)}).")
     return matrix(found, (d, d), "the matrix")
 
 

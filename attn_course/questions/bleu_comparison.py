@@ -356,10 +356,10 @@ def _grams(tokens, n):
 
 
 def _all_grams(texts, n):
-    found: Counter = Counter()
+    grams: Counter = Counter()
     for tokens in texts:
-        found += _grams(tokens, n)
-    return found
+        grams += _grams(tokens, n)
+    return grams
 
 
 def _summed(pairs, count):

@@ -88,10 +88,10 @@ def _scored_keys(rng):
 def _overflowed(answer):
     """Return True if the answer contains nan."""
     try:
-        found = np.asarray(answer)
+        values = np.asarray(answer)
     except (TypeError, ValueError, OverflowError):  # `vector` says what is wrong with it
         return False
-    return found.dtype.kind == "f" and bool(np.isnan(found).any())
+    return values.dtype.kind == "f" and bool(np.isnan(values).any())
 
 
 def _judge_distribution(found, scores):

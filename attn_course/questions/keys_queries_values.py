@@ -50,14 +50,14 @@ def limit_is_reached(rng: Generator, limit_of_c2: Caller) -> str:
     trials = Trials(_limit_mistakes, relative=0, absolute=CLOSE)
     for (*u, added), answer in answers_to(rng, limit_of_c2, settings):
         size = np.linalg.norm(u[0])
-        said = vector(answer, len(u[0]), "c_2")
+        limit = vector(answer, len(u[0]), "c_2")
         tokens = _tokens(*u, added=added)
         context, weights = attend(tokens, tokens, tokens, scale=1.0)
         fact = (
-            f"you said {_in_words(u, said)} (added = {added!r}, u's of length {size:g}), "
+            f"you said {_in_words(u, limit)} (added = {added!r}, u's of length {size:g}), "
             f"but the weights of x_2 are {_row(weights[1])}"
         )
-        trials.add(said / size, context[1] / size, fact, *u, added)
+        trials.add(limit / size, context[1] / size, fact, *u, added)
 
     trials.settle()
     return "within 1% of what attention returns, in four spaces, for each of the three inputs."

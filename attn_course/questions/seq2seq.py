@@ -285,15 +285,15 @@ def _judge_company(name, answer, found, queries, memory, mask):
             raise NotYet(f"{name}: {what} changed the context of a sentence by {far:.2g}.")
 
 
-def _judge_gradients(name, found, queries, memory, mask):
+def _judge_gradients(name, gradients, queries, memory, mask):
     """What flows back to queries and memory must be what flows back through the definition."""
     leaves = leaves_of({"queries": queries, "memory": memory})
     context, _ = _right(name, leaves["queries"], leaves["memory"], mask)
-    wanted = gradients_of(context, list(leaves.values())) or []
-    if not found:
-        found = [0 * gradient for gradient in wanted]
+    targets = gradients_of(context, list(leaves.values())) or []
+    if not gradients:
+        gradients = [0 * gradient for gradient in targets]
 
-    for what, have, want in zip(leaves, found, wanted, strict=True):
+    for what, have, want in zip(leaves, gradients, targets, strict=True):
         if same(have, want, 1e-3, 1e-3):
             continue
         if have.shape != want.shape:
@@ -518,8 +518,8 @@ def _judge_size(tokens, right, max_length):
     """NotYet unless there are as many tokens (B, T) as there are steps to be made."""
     B, steps = right.shape
     if tokens.ndim != 2 or len(tokens) != B:
-        wanted = f"with B = {B} it should be (B, T), T <= max_length"
-        raise NotYet(f"the result has shape {tokens.shape}; {wanted}.")
+        shape = f"with B = {B} it should be (B, T), T <= max_length"
+        raise NotYet(f"the result has shape {tokens.shape}; {shape}.")
 
     num_tokens = tokens.shape[1]
     if num_tokens and (tokens[:, 0] == BOS).all():
@@ -543,19 +543,19 @@ def _judge_tokens(tokens, right):
     """NotYet unless tokens (B, T) are the right ones (B, steps), and PAD after them."""
     steps = right.shape[1]
     for b, t in np.argwhere(tokens[:, :steps] != right):
-        found = tokens[b, t]
-        wanted = right[b, t]
-        if wanted == EOS and found == PAD:
+        token = tokens[b, t]
+        expected = right[b, t]
+        if expected == EOS and token == PAD:
             raise NotYet("the end mark itself is missing: it is the last token of a sentence.")
         if EOS in right[b, :t]:
             end = right[b].tolist().index(EOS)
             raise NotYet(
-                f"sentence {b} ended at step {end}, and then token {found} follows; a finished row gets "
+                f"sentence {b} ended at step {end}, and then token {token} follows; a finished row gets "
                 "PAD while the others go on."
             )
         raise NotYet(
-            f"step {t} of sentence {b} chose token {found}, the likeliest after what was written is "
-            f"{wanted}."
+            f"step {t} of sentence {b} chose token {token}, the likeliest after what was written is "
+            f"{expected}."
         )
 
     if (tokens[:, steps:] != PAD).any():

@@ -38,11 +38,11 @@ def mean_of(rng: Generator, mean: Caller) -> str:
     trials = Trials(_mean_mistakes)
     for (values,), answer in answers_to(rng, mean, [(values,) for values in lists]):
         found = number(answer, "mean(values)")
-        shown = np.round(values[:5], 2).tolist()
+        numbers = np.round(values[:5], 2).tolist()
         many = f"{len(values)} numbers, the first of them " if len(values) > 5 else ""
         right = np.mean(values)
         gave, mean_value = distinct_texts(found, right, digits=4)
-        fact = f"for {many}{shown} it gave {gave}, and their mean is {mean_value}"
+        fact = f"for {many}{numbers} it gave {gave}, and their mean is {mean_value}"
         trials.add(found, right, fact, values)
 
     trials.settle()

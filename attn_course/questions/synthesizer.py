@@ -76,7 +76,7 @@ def _layer_known(leaves, num_heads):
         """Return the output with some of the parameters changed, or a step of the layer."""
         return _synthesize(leaves | changed, num_heads, **steps)
 
-    known = {
+    mistakes = {
         "the ReLU is missing": run({}, scores=linear_scores),
         "the ReLU comes after B, on the scores": run({}, scores=linear_scores.relu()),
         "b1, the bias of A, is missing": run({"A.bias": 0}),
@@ -96,11 +96,11 @@ def _layer_known(leaves, num_heads):
         ),
     }
     for sentence, split in SPLITS.items():
-        known[f"in the hidden features, {sentence}"] = run(
+        mistakes[f"in the hidden features, {sentence}"] = run(
             {}, split=split, split_values=split_heads
         )
-        known[f"in the values, {sentence}"] = run({}, split_values=split)
-    return known
+        mistakes[f"in the values, {sentence}"] = run({}, split_values=split)
+    return mistakes
 
 
 def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:

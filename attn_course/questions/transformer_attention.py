@@ -143,8 +143,8 @@ def _layer_known(leaves, num_heads):
     def by_whole_width(q: Any, k: Any) -> Any:
         return q @ k.mT / leaves["x"].shape[-1] ** 0.5
 
-    known = {sentence: run(score=score) for sentence, score in SCORES.items()}
-    known |= {
+    mistakes = {sentence: run(score=score) for sentence, score in SCORES.items()}
+    mistakes |= {
         "the scores are divided by sqrt(D); each head has its own width d": run(
             score=by_whole_width
         ),
@@ -159,8 +159,8 @@ def _layer_known(leaves, num_heads):
     _, *wrong_orders = permutations(PROJECTIONS)
     for order in wrong_orders:
         used = f"{', '.join(order)} for {', '.join(PROJECTIONS)}"
-        known[f"the projections are used in the wrong order, {used}"] = run(order=order)
-    return known
+        mistakes[f"the projections are used in the wrong order, {used}"] = run(order=order)
+    return mistakes
 
 
 def counts_are_exact(rng: Generator, num_parameters: Caller, num_flops: Caller) -> str:

@@ -34,11 +34,11 @@ def counts_alignment_errors(rng: Generator, alignment_error_rate: Caller) -> str
 def _add_corpus(trials, answer, corpus):
     """Ask for the rate of [(weights, gold links) of a sentence, ...], and keep the trial."""
     weights, gold = map(list, zip(*corpus, strict=True))
-    said = number(answer.run_driver(call_with_links, weights, gold), "alignment_error_rate(...)")
+    rate = number(answer.run_driver(call_with_links, weights, gold), "alignment_error_rate(...)")
     links = [set(pairs) for pairs in gold]
     right = _rates(map(_heaviest, weights), links)[""]
-    fact = f"you: {said:.3f}, expected {right:.3f}, over all sentences"
-    trials.add(said, right, fact, weights, links)
+    fact = f"you: {rate:.3f}, expected {right:.3f}, over all sentences"
+    trials.add(rate, right, fact, weights, links)
 
 
 def _aligned(rng, T, S):

@@ -9,17 +9,17 @@ from attn_course.errors import UserError
 DeviceLike: TypeAlias = str | torch.device | None
 
 
-def best_device(wanted: DeviceLike = None) -> torch.device:
+def best_device(name: DeviceLike = None) -> torch.device:
     """Return the device of that name, else cuda, else mps, else cpu."""
-    if wanted is None:
-        wanted = "cpu"
+    if name is None:
+        name = "cpu"
         if torch.backends.mps.is_available():
-            wanted = "mps"
+            name = "mps"
         if torch.cuda.is_available():
-            wanted = "cuda"
-    device = _named(wanted) if isinstance(wanted, str) else wanted
+            name = "cuda"
+    device = _named(name) if isinstance(name, str) else name
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise UserError(f"torch finds no GPU for device {str(wanted)!r}: leave it out, or say cpu.")
+        raise UserError(f"torch finds no GPU for device {str(name)!r}: leave it out, or say cpu.")
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise UserError("torch finds no Apple GPU for device 'mps': leave it out, or say cpu.")
     return device

@@ -100,11 +100,11 @@ class AblationSetting:
         elif word.startswith("pads="):
             self.num_pads = int(word.removeprefix("pads="))
         elif "*" in word:
-            place, factor = word.split("*")
-            getattr(self, place).factor = float(factor)
+            heads, factor = word.split("*")
+            getattr(self, heads).factor = float(factor)
         else:
-            place, part = word.split("-")
-            change = getattr(self, place)
+            heads, part = word.split("-")
+            change = getattr(self, heads)
             if part in ("scale", "positions"):
                 setattr(change, part, False)
             else:

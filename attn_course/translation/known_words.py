@@ -97,8 +97,8 @@ class KnownWords:
         """
         return [
             word
-            for place, word in enumerate(words_of(sentence))
-            if not _holds(self.numbers, place, word)
+            for position, word in enumerate(words_of(sentence))
+            if not _holds(self.numbers, position, word)
         ]
 
     def remark(self, sentence: str) -> str | None:
@@ -140,7 +140,7 @@ class KnownWords:
             f"({_listed(unknown)})"
         )
         words = enumerate(words_of(sentence))
-        num_common = sum(_holds(self.common, place, word) for place, word in words)
+        num_common = sum(_holds(self.common, position, word) for position, word in words)
         if num_common < GERMAN * total:
             common = f"{num_common} of {total} words are common in the text it learnt from"
             reason = never if len(unknown) > FAR * total else common

@@ -91,8 +91,10 @@ class Run(NamedTuple):
         self._refuse_long([sentence])
         self.model.eval()
         source, lengths = self._padded([sentence])
-        found = n_best(self.model, source, lengths, max_length=longest_of(lengths), size=beam_size)
-        return found[0]
+        hypotheses = n_best(
+            self.model, source, lengths, max_length=longest_of(lengths), size=beam_size
+        )
+        return hypotheses[0]
 
     def _padded(self, sentences):
         """source (B, S) on the device, lengths (B,) on the CPU."""
@@ -164,8 +166,8 @@ class Run(NamedTuple):
         for first in range(0, len(order), AT_A_TIME):
             rows = order[first : first + AT_A_TIME]
             batch = [sentences[i] for i in rows]
-            found = self.search(batch, beam_size=beam_size, length_penalty=length_penalty)
-            for i, ids in zip(rows, found, strict=True):
+            hypotheses = self.search(batch, beam_size=beam_size, length_penalty=length_penalty)
+            for i, ids in zip(rows, hypotheses, strict=True):
                 results[i] = self.vocabulary.decode(ids)
         return results
 

@@ -197,7 +197,7 @@ class Trainer(BaseTrainer):
 
     def _evaluate(self, bar):
         """Close the epoch: a row of metrics, the best model kept, the count towards early stopping."""
-        found = self.validate()
+        score = self.validate()
         num_steps = self.counters["position"]
         self._count_time()
         self.counters["epoch"] += 1
@@ -209,12 +209,12 @@ class Trainer(BaseTrainer):
             "tokens": self.counters["tokens"],
             "loss": sum(self.losses[-num_steps:]) / num_steps,
             "cpu_seconds": self.counters["cpu_seconds"],
-            **found,
+            **score,
         }
         self.metrics.append(row)
         bar.note(loss=row["loss"], bleu=row["bleu"])
-        if found["bleu"] > self.counters["best"]:
-            self.counters["best"] = found["bleu"]
+        if score["bleu"] > self.counters["best"]:
+            self.counters["best"] = score["bleu"]
             self.counters["stale"] = 0
             write_tensors(self.folder / "best.pt", self.model.state_dict())
 

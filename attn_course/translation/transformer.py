@@ -110,10 +110,10 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """x (B, S, D), mask (B, S) -> (B, S, D)."""
-        found = self.attention(self.before_attention(x), mask)
-        x = x + self.dropout(found)
-        found = self.mlp(self.before_mlp(x))
-        return x + self.dropout(found)
+        update = self.attention(self.before_attention(x), mask)
+        x = x + self.dropout(update)
+        update = self.mlp(self.before_mlp(x))
+        return x + self.dropout(update)
 
 
 class DecoderLayer(nn.Module):
@@ -137,14 +137,14 @@ class DecoderLayer(nn.Module):
         cross: keys and values (2, B, H, S, d). mask: (B, S). cache: of the target tokens so far, which
         is brought up to date.
         """
-        found = self.attention(self.before_attention(x), cache)
-        x = x + self.dropout(found)
-        found, weights = self.cross_attention(
+        update = self.attention(self.before_attention(x), cache)
+        x = x + self.dropout(update)
+        update, weights = self.cross_attention(
             self.before_cross(x), cross, mask, need_weights=need_weights
         )
-        x = x + self.dropout(found)
-        found = self.mlp(self.before_mlp(x))
-        return x + self.dropout(found), weights
+        x = x + self.dropout(update)
+        update = self.mlp(self.before_mlp(x))
+        return x + self.dropout(update), weights
 
 
 class TransformerTranslator(nn.Module):
