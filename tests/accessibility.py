@@ -79,7 +79,7 @@ def violations(browser, script, address, look):
     browser.wait(SETTLED)
     browser.run(script + "; 1")
     browser.run(RUN % json.dumps(TAGS))
-    return json.loads(browser.wait("window.found && JSON.stringify(window.found)", 60))
+    return json.loads(browser.wait("window.found && JSON.stringify(window.found)"))
 
 
 def pages_of(folder):

@@ -32,6 +32,7 @@ FLAGS = (
 # A page with unsaved marks asks before it is left, and waits for the answer.
 ASKING = "Page.javascriptDialogOpening"
 LEAVE = {"id": 0, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
+PATIENCE = 600  # seconds: a browser test waits for a thing to be true, however busy the machine is
 KEYS = {"Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40}
 
 
@@ -93,7 +94,7 @@ class Browser:
 
     def _address(self):
         port = self.folder / "profile" / "DevToolsActivePort"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not (port.exists() and "\n" in port.read_text()) and time.monotonic() < deadline:
             time.sleep(0.05)
         with urllib.request.urlopen(
@@ -105,7 +106,7 @@ class Browser:
     def ask(self, method, **params):
         self.number += 1
         message = {"id": self.number, "method": method, "params": params}
-        return self.loop.run_until_complete(asyncio.wait_for(self._exchange(message), 60))
+        return self.loop.run_until_complete(asyncio.wait_for(self._exchange(message), PATIENCE))
 
     async def _exchange(self, message):
         await self.line.write_message(json.dumps(message))
@@ -172,9 +173,9 @@ class Browser:
             options = {"button": "left", "buttons": buttons, "clickCount": 1}
             self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, **options)
 
-    def wait(self, line, seconds=30):
-        """The value of a JavaScript expression, once it is something."""
-        deadline = time.monotonic() + seconds
+    def wait(self, line):
+        """Return the value of a JavaScript expression as soon as it is true."""
+        deadline = time.monotonic() + PATIENCE
         while not (found := self.run(line)):
             assert time.monotonic() < deadline, f"never true: {line}"
             time.sleep(0.02)

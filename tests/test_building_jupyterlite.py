@@ -73,14 +73,14 @@ class Reader:
 
     def visit(self):
         self.browser.visit(self.address)
-        self.browser.wait(READY, 150)
+        self.browser.wait(READY)
         path = self.browser.run(f"{PANEL}.context.path")
         assert f"notebook={path.removesuffix('.ipynb')}" in self.address
 
     def run_all(self):
         command = "frames[0].jupyterapp.commands.execute('notebook:run-all-cells')"
         self.browser.run(f"window.ran = 0; {command}.then(() => {{ window.ran = 1 }}); 1")
-        self.browser.wait("window.ran", 150)
+        self.browser.wait("window.ran")
 
     def run_cell(self, cell, source=None):
         """What a cell prints or shows as plain text, after it was given a source of its own."""
@@ -91,7 +91,7 @@ class Reader:
         self.browser.run(f"{notebook}.deselectAll(); {notebook}.activeCellIndex = {found}; 1")
         command = "frames[0].jupyterapp.commands.execute('notebook:run-cell')"
         self.browser.run(f"window.ran = 0; {command}.then(() => {{ window.ran = 1 }}); 1")
-        self.browser.wait("window.ran", 60)
+        self.browser.wait("window.ran")
         return self.shown(cell)
 
     def shown(self, cell):
@@ -163,7 +163,7 @@ def test_without_a_folder_pyodide_is_asked_of_its_public_address_and_its_absence
         browser.ask("Network.enable")
         browser.visit(address)
         status = "document.getElementById('status').textContent"
-        told = browser.wait(f"{status}.startsWith('Python cannot') && {status}", 150)
+        told = browser.wait(f"{status}.startsWith('Python cannot') && {status}")
     browser.close()
     assert told == (
         "Python cannot be loaded from cdn.jsdelivr.net. "
@@ -202,16 +202,16 @@ def test_a_student_answers_reloads_moves_a_slider_downloads_and_is_graded(reader
 
     # A slider draws another picture.
     slider = "frames[0].document.querySelector('.widget-slider [role=slider], .widget-slider .noUi-handle')"
-    browser.wait(f"!!{slider}", 60)
+    browser.wait(f"!!{slider}")
     picture = "frames[0].document.querySelector('.widget-vbox svg, .widget-html svg')?.outerHTML"
-    before = browser.wait(picture, 60)
+    before = browser.wait(picture)
     browser.run(f"{slider}.scrollIntoView(); {slider}.focus(); 1")
     browser.run(f"frames[0].focus(); {slider}.focus(); 1")
     browser.press("ArrowRight")
-    browser.wait(f"{picture} !== {json.dumps(before)}", 60)
+    browser.wait(f"{picture} !== {json.dumps(before)}")
 
     # The answer is kept in the browser.
-    browser.wait(f"!{PANEL}.context.model.dirty", 60)
+    browser.wait(f"!{PANEL}.context.model.dirty")
     someone.visit()
     assert someone.source("q1-4-code") == RIGHT
     assert browser.run("document.getElementById('newer').hidden")
@@ -236,7 +236,7 @@ def test_a_student_answers_reloads_moves_a_slider_downloads_and_is_graded(reader
     reset = "document.getElementById('reset').click()"
     browser.run(f"window.confirm = () => true; window.isOld = 1; {reset}; 1")
     browser.wait("!window.isOld")
-    browser.wait(READY, 150)
+    browser.wait(READY)
     assert "NotImplementedError" in someone.source("q1-4-code")
     assert progress_of_01(someone) == "0 of 6, 1 hint"
 
@@ -274,7 +274,7 @@ def test_an_update_keeps_an_answer_asks_to_check_it_again_and_downloads_the_note
     someone.run_all()
     someone.run_cell("q1-4-code", RIGHT)
     assert "correct" in someone.run_cell("q1-4-check")
-    browser.wait(f"!{PANEL}.context.model.dirty", 60)
+    browser.wait(f"!{PANEL}.context.model.dirty")
 
     served = site[1] / "browser"
     older = site[1] / "older"
@@ -290,7 +290,7 @@ def test_an_update_keeps_an_answer_asks_to_check_it_again_and_downloads_the_note
 
         browser.run("document.getElementById('update').click(); 1")
         news = "document.getElementById('news').textContent"
-        told = browser.wait(f"{news}.startsWith('Updated') && {news}", 60)
+        told = browser.wait(f"{news}.startsWith('Updated') && {news}")
         assert told == (
             "Updated: answers kept: 1.4; changed, so check again: 1.4. "
             "Your notebook as it was is in your downloads."

@@ -9,7 +9,7 @@ import pytest
 import sympy as sp
 from chromium import Browser, needs_browser
 from course import ROOT
-from test_figures_lab import PATIENCE, served
+from test_figures_lab import served
 
 from attn_course import derive
 from attn_course.building import site
@@ -81,7 +81,7 @@ def shown(request, tmp_path_factory):
         browser.ask("Emulation.setDeviceMetricsOverride", **size)
         for outputs in request.param(browser, path):
             typeset = f"{outputs}.filter((o) => o.querySelector('mjx-container')).length"
-            browser.wait(f"{typeset} === {len(REASONS)}", PATIENCE)
+            browser.wait(f"{typeset} === {len(REASONS)}")
             found = browser.run(
                 f"{outputs}.map((o) => [o.querySelectorAll('mjx-merror, [data-mjx-error]').length, "
                 "o.querySelectorAll('mjx-container').length, "

@@ -11,7 +11,6 @@ from chromium import Browser, needs_browser
 from jupyter import Jupyter
 
 pytestmark = needs_browser
-PATIENCE = 300  # seconds, for a machine that does much else
 LAB = (
     *("-m", "jupyterlab", "--no-browser", "--allow-root", "--LabApp.news_url=None"),
     *("--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True"),
@@ -75,9 +74,9 @@ def lab(address, tmp_path_factory):
     try:
         browser.ask("Emulation.setFocusEmulationEnabled", enabled=True)
         browser.ask("Page.navigate", url=address)
-        browser.wait(READY, PATIENCE)
+        browser.wait(READY)
         browser.run("void window.jupyterapp.commands.execute('notebook:run-all-cells')")
-        browser.wait("!!document.querySelector('.widget-html .attn-frame')", PATIENCE)
+        browser.wait("!!document.querySelector('.widget-html .attn-frame')")
         yield browser
     finally:
         browser.close()

@@ -29,7 +29,7 @@ def visit(browser, address, label, sent):
     browser.visit(address)
     row = []
     for stage, reached in STAGES.items():
-        browser.wait(reached, 150)
+        browser.wait(reached)
         row.append(f"{stage} {time.perf_counter() - begun:.1f} s")
         if stage == "Python ready":
             browser.run(f"window.ran = 0; {RUN_ALL}.then(() => {{ window.ran = 1 }}); 1")

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from chromium import CHROMIUM, Browser  # noqa: E402
-from test_figures_lab import PATIENCE, READY, STOPWATCH, served  # noqa: E402
+from test_figures_lab import READY, STOPWATCH, served  # noqa: E402
 
 KEYS = 20  # pressed for each figure
 FIGURES = (  # those that have a slider; others have switches
@@ -70,13 +70,13 @@ def time_notebook(address, name, home):
     try:
         browser.ask("Emulation.setFocusEmulationEnabled", enabled=True)
         browser.ask("Page.navigate", url=address)
-        browser.wait(READY, PATIENCE)
+        browser.wait(READY)
         browser.run(
             "void window.jupyterapp.commands.execute('notebook:run-all-cells').then(() => "
             "{ window.isDone = true })"
         )
-        browser.wait("window.isDone", PATIENCE)
-        count = browser.wait(f"{FIGURES}.length", PATIENCE)
+        browser.wait("window.isDone")
+        count = browser.wait(f"{FIGURES}.length")
         for number in range(count):
             spent = time_figure(browser, number)
             median = statistics.median(spent)
