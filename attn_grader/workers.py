@@ -37,13 +37,16 @@ from attn_grader.submissions import File
 LARGE = 200_000  # bytes of a file
 ENDING_SECONDS = 30.0  # for a worker that has nothing left to do
 MARGIN = 120.0  # seconds a worker may need beyond those of its submission
-# Every submission has these at hand; the last ones are what the first sum of two symbols imports.
+# Every submission has these at hand; the last ones are what the first sums and chains import.
 EVERYWHERE = (
     "numpy",
     "numpy.random",
     "sympy",
     "sympy.tensor.tensor",
     "sympy.sets.setexpr",
+    "sympy.assumptions.wrapper",
+    "attn_course.proofs.compare_lines",
+    "attn_course.proofs.relations",
     "matplotlib.pyplot",
 )
 IMPORT = re.compile(r"^(?:from|import) (attn_\w+(?:\.\w+)*)", re.M)

@@ -1,5 +1,6 @@
 """Attacks on the sandbox and the judge, run for real."""
 
+import json
 import os
 import signal
 import subprocess
@@ -27,11 +28,36 @@ from attn_course import derivation, judge_derivation, register
 from attn_course.answers import NotYet
 from attn_course.checking import OutOfTime, judge
 from attn_course.proofs import compare_lines, domains
+from attn_grader import notebook
 from attn_grader.sandbox import Limits, kernel, policy
 from attn_grader.sandbox.session import MAX_CHILDREN, Session
 
 submit, tier, warm = sessions.submit, sessions.tier, sessions.warm  # fixtures
 SHORT = Limits(cell=1.0, total=30.0)
+
+
+@needs_sandbox
+def test_the_reference_of_a_notebook_imports_nothing_in_a_child():
+    source = ROOT / "solutions" / "01_copying.ipynb"
+    cells = notebook.parse_submission(source.read_bytes(), ".ipynb").cells
+    needed = notebook.cells_to_run(cells, register.questions_of("01_copying"), False)
+    last = max(needed) + 1
+    before = "import sys\nMODULES = set(sys.modules)"
+    after = "print('new:', *set(sys.modules) - MODULES)"
+    program = f"""
+import json
+from attn_grader import workers
+from attn_grader.grade import Settings
+from attn_grader.sandbox import Limits, policy
+from attn_grader.sandbox.session import Session
+warm = workers.start(Settings(Limits(), ("01_copying",), policy.best_tier()))
+with Session(warm, { ({-1: before} | needed | {last: after})!r}) as session:
+    print(json.dumps([session.run(), session.output]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    errors, output = json.loads(done.stdout.splitlines()[-1])
+    assert not errors
+    assert output.splitlines()[-1].split() == ["new:"]
 
 
 ENDS_ITSELF = {
