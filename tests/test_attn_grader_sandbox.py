@@ -37,13 +37,14 @@ SHORT = Limits(cell=1.0, total=30.0)
 
 
 @needs_sandbox
-def test_the_reference_of_a_notebook_imports_nothing_in_a_child():
+@pytest.mark.parametrize("everything", [False, True])
+def test_the_cells_of_a_notebook_import_no_judge_in_a_child(everything):
     source = ROOT / "solutions" / "01_copying.ipynb"
     cells = notebook.parse_submission(source.read_bytes(), ".ipynb").cells
-    needed = notebook.cells_to_run(cells, register.questions_of("01_copying"), False)
+    needed = notebook.cells_to_run(cells, register.questions_of("01_copying"), everything)
     last = max(needed) + 1
     before = "import sys\nMODULES = set(sys.modules)"
-    after = "print('new:', *set(sys.modules) - MODULES)"
+    after = "print('new:', *sorted(set(sys.modules) - MODULES))"
     program = f"""
 import json
 from attn_grader import workers
@@ -54,10 +55,12 @@ warm = workers.start(Settings(Limits(), ("01_copying",), policy.best_tier()))
 with Session(warm, { ({-1: before} | needed | {last: after})!r}) as session:
     print(json.dumps([session.run(), session.output]))
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     errors, output = json.loads(done.stdout.splitlines()[-1])
     assert not errors
-    assert output.splitlines()[-1].split() == ["new:"]
+    imported = output.splitlines()[-1].split()[1:]
+    assert not [name for name in imported if everything is False or ".questions" in name]
 
 
 ENDS_ITSELF = {
