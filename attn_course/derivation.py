@@ -136,7 +136,7 @@ class Derivation:
 
 
 def _latex(expression):
-    """An expression in LaTeX, its symbols as they are called."""
+    """Return an expression in LaTeX, its symbols as they are called."""
     import sympy as sp
 
     from attn_course.latex_text import latex_of
@@ -149,7 +149,7 @@ def _latex(expression):
 
 
 def _inline(expression):
-    """An expression inside a sentence in Markdown."""
+    """Return an expression inside a sentence in Markdown."""
     import sympy as sp
 
     return f"${_latex(sp.sympify(expression, strict=True))}$"

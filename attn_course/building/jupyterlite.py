@@ -66,7 +66,7 @@ OLDEST_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 def notebooks() -> list[str]:
-    """The notebooks that run in a browser."""
+    """Return the notebooks that run in a browser."""
     return [name for name in register.NOTEBOOKS if not register.needs_torch(name)]
 
 
@@ -104,7 +104,7 @@ def make_browser_edition(root: Path, out: Path, lite: Path, pyodide: Path | None
 
 
 def _with_installation(notebook: str) -> str:
-    """A notebook whose set-up cell installs the wheel that JupyterLite serves."""
+    """Return a notebook whose set-up cell installs the wheel that JupyterLite serves."""
     document = json.loads(notebook)
     for cell in document["cells"]:
         if cell["id"] == SETUP_ID:
@@ -181,7 +181,7 @@ def _with_dependencies(names: Iterable[str], packages: dict[str, Any]) -> set[st
 
 
 def _entry(wheel: Path) -> dict[str, Any]:
-    """A wheel as Pyodide's lock lists it."""
+    """Return a wheel as Pyodide's lock lists it."""
     module, version, *_ = wheel.name.split("-")
     name = module.replace("_", "-")
     return {
@@ -198,7 +198,7 @@ def _entry(wheel: Path) -> dict[str, Any]:
 
 
 def write_wheel(root: Path, contents: Path, folder: Path) -> Path:
-    """The wheel of what a browser needs of the course, the same bytes for the same files.
+    """Return the wheel of what a browser needs of the course, the same bytes for the same files.
 
     contents: the folder of the notebooks as they are served, which an update is merged with.
     """

@@ -68,7 +68,7 @@ class OneLayer(nn.Module):
         self.read = nn.Linear(width, setting.num_letters)
 
     def queries_and_keys(self, letters: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The input of the layer and its queries and keys, (B, T, D) each; positions: (T,)."""
+        """Return the input of the layer and its queries and keys, (B, T, D) each; positions: (T,)."""
         x = self.letters(letters)
         if self.places is not None:
             x = x + self.places(positions)
@@ -210,14 +210,14 @@ def order_blind_bound(num_tokens: int, num_letters: int = 8) -> float:
 
 
 def _poisson(rate, count):
-    """The chance of this count where `rate` are expected."""
+    """Return the chance of this count where `rate` are expected."""
     log_power = count * math.log(rate)
     log_factorial = math.lgamma(count + 1)
     return math.exp(log_power - rate - log_factorial)
 
 
 def bound_by_position() -> np.ndarray:
-    """The bound at each position of the query, (test_length,); nan where no token is to be said."""
+    """Return the bound at each position of the query, (test_length,); nan where no token is to be said."""
     setting = CopySetting()
     bound = np.full(setting.test_length, np.nan)
     for position in range(setting.back, setting.test_length):
@@ -247,7 +247,7 @@ def ways_to_extend(factor: float) -> dict[str, np.ndarray]:
 
 
 def train_longer(model: OneLayer, length: int, steps: int = 100, rate: float = 0.003) -> OneLayer:
-    """A copy of a model that was trained on with sequences of a new length."""
+    """Return a copy of a model that was trained on with sequences of a new length."""
     setting = CopySetting()
     tuned = copy.deepcopy(model)
     optimiser = torch.optim.Adam(tuned.parameters(), lr=rate)
@@ -262,7 +262,7 @@ def train_longer(model: OneLayer, length: int, steps: int = 100, rate: float = 0
 
 
 def share_right(model: OneLayer, length: int, back: int = 3) -> float:
-    """The share of letters that are said rightly in sequences of this length, over all positions."""
+    """Return the share of letters that are said rightly in sequences of this length, over all positions."""
     setting = replace(CopySetting(), test_length=length)
     return float(np.nanmean(accuracy(model, setting, back)))
 
@@ -288,7 +288,7 @@ def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
 
 
 def table_of_longer(results: dict) -> str:
-    """A line for each factor and way: means over the seeds, the lowest and highest in brackets."""
+    """Return a line for each factor and way: means over the seeds, the lowest and highest in brackets."""
     lines = []
     for factor, ways in results["right"].items():
         heads = ["3 back", f"{3 * int(factor)} back", "3 back, trained on"]
@@ -303,7 +303,7 @@ def table_of_longer(results: dict) -> str:
 
 
 def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
-    """Every way from each seed: accuracy by band, and what the models of the first seed score.
+    """Return every way from each seed: accuracy by band, and what the models of the first seed score.
 
     Besides: the ways with a place for each position, trained at many offsets.
     """
@@ -330,7 +330,7 @@ def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
 
 
 def _bands(models):
-    """The accuracies of each model, by band."""
+    """Return the accuracies of each model, by band."""
     return [_rounded(by_band(accuracy(model))) for model in models]
 
 
@@ -345,7 +345,7 @@ def recorded(name: str = "position") -> dict:
 
 
 def table(results: dict) -> str:
-    """The accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
+    """Return the accuracies of a record, a line for each way and a column for each band, seeds by slashes."""
     rows = {"": [f"{low}-{high}" for low, high in results["bands"]]}
     for way, runs in results["accuracy"].items():
         columns = zip(*runs, strict=True)

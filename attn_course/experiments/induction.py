@@ -80,7 +80,7 @@ def said_twice(count: int, seed: int, num_different: int = 10) -> LetterBatch:
 
 
 def _shuffled_alphabets(count, source):
-    """All letters (count, NUM_LETTERS), each row in an order of its own."""
+    """Return all letters (count, NUM_LETTERS), each row in an order of its own."""
     return torch.rand(count, NUM_LETTERS, generator=source).argsort(1)
 
 
@@ -165,7 +165,7 @@ Draw = Callable[[int, int], LetterBatch]  # (how many sequences, seed)
 
 
 def train(setting: Setting | None = None, seed: int = 0, draw: Draw = songs) -> TrainedModel:
-    """A model trained on what `draw` gives, measured every ten steps on letters said twice."""
+    """Return a model trained on what `draw` gives, measured every ten steps on letters said twice."""
     setting = setting or Setting()
     torch.manual_seed(seed)
     model = AttentionOnly(setting)
@@ -189,7 +189,7 @@ def train(setting: Setting | None = None, seed: int = 0, draw: Draw = songs) -> 
 
 
 def _schedule(step, setting):
-    """The share of the rate: up in a straight line, then down to a tenth."""
+    """Return the share of the rate: up in a straight line, then down to a tenth."""
     up = (step + 1) / setting.warm_up
     down = 1 - 0.9 * (step - setting.warm_up) / max(1, setting.steps - setting.warm_up)
     return min(up, down)
@@ -215,7 +215,7 @@ def _measure(model):
 
 @torch.no_grad()
 def accuracy(model: AttentionOnly, batch: LetterBatch, change: Change | None = None) -> float:
-    """The share of asked letters that are said right."""
+    """Return the share of asked letters that are said right."""
     predicted, targets = _asked_for(model.trace(batch.letters, change).logits, batch)
     return (predicted.argmax(-1) == targets).double().mean().item()
 

@@ -33,7 +33,7 @@ class TaskSetting:
 
 
 def sentences() -> list[Sentence]:
-    """All 192 sentences such as "the dogs near the cat look different", seven words each.
+    """Return all 192 sentences such as "the dogs near the cat look different", seven words each.
 
     The last word is *alike* if both nouns are singular or both are plural, else *different*.
     """
@@ -83,7 +83,7 @@ class LastWord(nn.Module):
         return self.word(ids) + self.place.weight[:T]
 
     def forward(self, ids: Tensor, attention: nn.Module | None = None) -> Tensor:
-        """The probability of each word of the vocabulary to follow the words given.
+        """Return the probability of each word of the vocabulary to follow the words given.
 
         ids: (B, T). Returns (B, words).
         """
@@ -93,7 +93,7 @@ class LastWord(nn.Module):
         return logits[:, -1].softmax(-1)
 
     def chances(self, ids: Tensor, attention: nn.Module | None = None) -> Tensor:
-        """The probability of the word that does come last.
+        """Return the probability of the word that does come last.
 
         ids: (B, T). Returns (B,).
         """
@@ -122,7 +122,7 @@ def train(
     setting: TaskSetting | None = None,
     layer: type[nn.Module] | None = None,
 ) -> LastWord:
-    """A model that has learnt all sentences as well as it could.
+    """Return a model that has learnt all sentences as well as it could.
 
     layer: a class that 6.6 accepts, in place of the course's; it starts from the same parameters.
     """

@@ -18,7 +18,7 @@ def hand(positions: ArrayLike, pair: int, d: int) -> np.ndarray:
 
 
 def distance(steps: ArrayLike, d: int, base: float = BASE) -> np.ndarray:
-    """The distance of e(p) from e(p + steps), the same for every p.
+    """Return the distance of e(p) from e(p + steps), the same for every p.
 
     steps: (n,). d: the number of coordinates, even; pair i turns by base ** (-2i / d) a step. Returns (n,).
     """
@@ -35,7 +35,7 @@ def closest(d: int, most: int) -> tuple[int, float]:
 
 
 def closer_and_closer(most: int) -> list[int]:
-    """The numbers of steps, up to `most`, after which one hand comes closer than after any fewer."""
+    """Return the numbers of steps, up to `most`, after which one hand comes closer than after any fewer."""
     apart = distance(np.arange(1, most + 1), 2)
     record = np.minimum.accumulate(apart)  # (most,)
     is_closer = np.diff(record, prepend=np.inf) < 0

@@ -118,7 +118,7 @@ def contest(task: Examples, num_heads: Iterable[int], *, steps: int) -> dict[str
 
 
 def report(results: Mapping[str, Sequence[Fit]]) -> str:
-    """A line for each layer: its last losses, one a seed, and the worst error of the first seed."""
+    """Return a line for each layer: its last losses, one a seed, and the worst error of the first seed."""
     lines = []
     for name, fits in results.items():
         last = " ".join(f"{one.losses[-1]:.4f}" for one in fits)
@@ -129,7 +129,7 @@ def report(results: Mapping[str, Sequence[Fit]]) -> str:
 def curves(
     results: Mapping[str, Sequence[Fit]], bounds: Mapping[str, float]
 ) -> dict[str, list[float]]:
-    """The losses of the first seed over LENGTH evaluations, and each bound as a dashed line.
+    """Return the losses of the first seed over LENGTH evaluations, and each bound as a dashed line.
 
     bounds: {name: loss}. Returns the series of `plots.curves`.
     """

@@ -75,7 +75,7 @@ class Domain:
         return self.ranges.get(name) or Range()
 
     def changed(self, name: str, **ends: Any) -> "Domain":
-        """The same with another range for one symbol."""
+        """Return the same with another range for one symbol."""
         ranges = {**self.ranges, name: replace(self.range_of(name), **ends)}
         return Domain(ranges, self.values, known=self.known)
 
@@ -207,7 +207,7 @@ class Point:
         self._known: dict = {}
 
     def values(self, mp: Any) -> dict[str, intervals.Ball]:
-        """The balls of all names in one context."""
+        """Return the balls of all names in one context."""
         if mp not in self._known:
             balls: dict[str, intervals.Ball] = {}
             evaluator = intervals.Evaluator(mp, balls)
@@ -220,7 +220,7 @@ class Point:
         return self._known[mp]
 
     def shown(self, *lines: Tree) -> str:
-        """The values of the names in some lines, and the first entries of lists, for a message."""
+        """Return the values of the names in some lines, and the first entries of lists, for a message."""
         values = self.values(CONTEXTS[0])
         names = set[str]().union(*map(names_in, lines))
         lists = names.difference(*map(symbols, lines))
@@ -239,7 +239,7 @@ class Point:
 
 
 def short(value: Any, digits: int = DIGITS) -> str:
-    """A number in a few digits, a whole one without a point."""
+    """Return a number in a few digits, a whole one without a point."""
     return CONTEXTS[-1].nstr(value, digits).removesuffix(".0")
 
 
@@ -310,7 +310,7 @@ def _from_end(is_open):
 
 
 def _shifted(place, distance):
-    """A place farther up: a number where it is one, else a tree."""
+    """Return a place farther up: a number where it is one, else a tree."""
     if isinstance(place, Fraction):
         return place + distance
     if is_number(place):
@@ -319,7 +319,7 @@ def _shifted(place, distance):
 
 
 def _size(rng, mode):
-    """A distance above 0, between 1e-4 and 12 where the mode is wide, with few digits."""
+    """Return a distance above 0, between 1e-4 and 12 where the mode is wide, with few digits."""
     if mode == "wide":
         exponent = rng.uniform(-4, math.log10(12))
         return Fraction(f"{10**exponent:.3g}")
@@ -339,7 +339,7 @@ def _share(rng, mode, place):
 
 
 def _whole_number(rng, mode, place):
-    """A whole number in its range; one whose range depends on others is at an end."""
+    """Return a whole number in its range; one whose range depends on others is at an end."""
     if not all(map(is_number, place.ends)):
         return rng.choice(place.ends)
     low = math.ceil(fraction_of(place.low)) if place.low else -9

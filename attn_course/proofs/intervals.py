@@ -94,7 +94,7 @@ def program(tree: Tree) -> list[tuple]:
 
 @functools.lru_cache(maxsize=4096)
 def _entry(seed):
-    """A number of moderate size, drawn from a text."""
+    """Return a number of moderate size, drawn from a text."""
     return Fraction(random.Random(seed).randint(-3_000_000, 3_000_000), 10**6)
 
 
@@ -110,7 +110,7 @@ class Evaluator:
         return self.run(program(tree))
 
     def run(self, code: list[tuple]) -> Ball:
-        """The ball of the last line of a program."""
+        """Return the ball of the last line of a program."""
         balls: list[Ball] = []
         for head, details, slots in code:
             self.work.step()
@@ -119,7 +119,7 @@ class Evaluator:
         return balls[-1]
 
     def operate(self, head: str, details: tuple, arguments: list[Ball]) -> Ball:
-        """The ball of one line of a program."""
+        """Return the ball of one line of a program."""
         if head in ("Symbol", "Bound"):
             return self.point[details[0]]
         if head == "Rational":
@@ -133,7 +133,7 @@ class Evaluator:
         return _OPERATIONS[head](self, *arguments)
 
     def exact(self, fraction: Fraction) -> Ball:
-        """A fraction; a whole number that fits has no radius."""
+        """Return a fraction; a whole number that fits has no radius."""
         above = fraction.numerator
         below = fraction.denominator
         middle = self.mp.mpf(above) / below
@@ -142,7 +142,7 @@ class Evaluator:
         return self.rounded(middle, 0)
 
     def rounded(self, middle: Any, radius: Any) -> Ball:
-        """A ball whose middle was rounded a few times on the way."""
+        """Return a ball whose middle was rounded a few times on the way."""
         return middle, radius + abs(middle) * self.mp.eps * 4
 
     def limit_size(self, ball: Ball, largest: int = LARGEST) -> None:
@@ -194,7 +194,7 @@ class Evaluator:
         return self.rounded(1 / a, ra / (size * (size - ra)))
 
     def pow(self, base: Ball, exponent: Ball) -> Ball:
-        """A real power; near 0 it is a ball around 0."""
+        """Return a real power; near 0 it is a ball around 0."""
         e, re = exponent
         if re == 0 and self.mp.isint(e):
             return self.whole_power(base, int(e))
@@ -209,7 +209,7 @@ class Evaluator:
         return self.exp(self.times(exponent, self.log(base)))
 
     def whole_power(self, base: Ball, exponent: int) -> Ball:
-        """A power with a whole exponent of either sign."""
+        """Return a power with a whole exponent of either sign."""
         if abs(exponent) > 1 << LARGEST:
             raise TooLong
         if exponent < 0:
@@ -223,7 +223,7 @@ class Evaluator:
         return self.rounded(middle, (abs(a) + ra) ** exponent - abs(middle))
 
     def exp(self, ball: Ball) -> Ball:
-        """The exponential of a ball that is not too wide."""
+        """Return the exponential of a ball that is not too wide."""
         self.limit_size(ball)
         a, ra = ball
         if ra > 1:
@@ -232,7 +232,7 @@ class Evaluator:
         return self.rounded(middle, 2 * middle * ra + abs(a) * middle * self.mp.eps)
 
     def log(self, ball: Ball) -> Ball:
-        """The logarithm of a ball above 0."""
+        """Return the logarithm of a ball above 0."""
         a, ra = ball
         if a + ra <= 0:
             raise NoValue
@@ -274,15 +274,15 @@ class Evaluator:
         return abs(middle), radius
 
     def max(self, *balls: Ball) -> Ball:
-        """The largest, as unclear as the least clear of them."""
+        """Return the largest, as unclear as the least clear of them."""
         return max(ball[0] for ball in balls), max(ball[1] for ball in balls)
 
     def min(self, *balls: Ball) -> Ball:
-        """The smallest, as unclear as the least clear of them."""
+        """Return the smallest, as unclear as the least clear of them."""
         return min(ball[0] for ball in balls), max(ball[1] for ball in balls)
 
     def entry(self, name: str, index: Ball) -> Fraction:
-        """An entry of a list, drawn from what stands for the list: the same at every precision."""
+        """Return an entry of a list, drawn from what stands for the list: the same at every precision."""
         self.limit_size(index)
         if not self.is_whole(index):
             raise NoValue
@@ -293,7 +293,7 @@ class Evaluator:
     def repeat(
         self, head: str, level: int, code: list[tuple], uses_index: bool, low: Ball, high: Ball
     ) -> Ball:
-        """A sum or product; one whose terms are all the same is counted instead."""
+        """Return a sum or product; one whose terms are all the same is counted instead."""
         if not self.is_whole(low) or not self.is_whole(high):
             raise NoValue
         first = int(low[0])

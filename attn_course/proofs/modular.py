@@ -69,7 +69,7 @@ class Field:
 
     @classmethod
     def drawn(cls) -> "Field":
-        """A field that nobody could foresee, since the multiples of its prime count as zero.
+        """Return a field that nobody could foresee, since the multiples of its prime count as zero.
 
         The prime is 1 modulo 8 and a square modulo each of SQUARES, so that by reciprocity these are
         squares modulo it.
@@ -93,7 +93,7 @@ class Field:
         return pow(number, -1, self.prime)
 
     def power(self, number: int, exponent: int) -> int:
-        """A whole power of either sign."""
+        """Return a whole power of either sign."""
         if abs(exponent) > LARGEST_POWER:
             raise Inexact
         found = pow(number, abs(exponent), self.prime)
@@ -129,7 +129,7 @@ def compare(left: Tree, right: Tree, positive: frozenset[str], field: Field | No
 def compare_squares(
     left: Tree, right: Tree, positive: frozenset[str], field: Field | None = None
 ) -> str:
-    """The same of the squares of both sides."""
+    """Return the same of the squares of both sides."""
     return _test(_have_same_square, left, right, positive, field)
 
 
@@ -190,24 +190,24 @@ class Assignment:
         self.opaque = False  # whether some unknowns may depend on one another
 
     def dependent(self, *key: Any) -> int:
-        """An unknown of which algebra does not know all there is to know."""
+        """Return an unknown of which algebra does not know all there is to know."""
         self.opaque = True
         return self.unknown(*key)
 
     def unknown(self, *key: Any) -> int:
-        """The same random number for the same key, never 0."""
+        """Return the same random number for the same key, never 0."""
         text = repr(key).encode()
         digest = hashlib.blake2b(text, key=self.seed, digest_size=16).digest()
         return int.from_bytes(digest, "big") % (self.field.prime - 1) + 1
 
     def value(self, tree: Tree) -> int:
-        """The number modulo the prime that the tree stands for here."""
+        """Return the number modulo the prime that the tree stands for here."""
         if tree not in self.known:
             self.known[tree] = self._value(tree) % self.field.prime
         return self.known[tree]
 
     def values(self, trees: Iterable[Tree]) -> Iterable[int]:
-        """The numbers of several trees, one after the other."""
+        """Return the numbers of several trees, one after the other."""
         return map(self.value, trees)
 
     def _value(self, tree):
@@ -235,11 +235,11 @@ class Assignment:
         return _FUNCTIONS[head](self, *tree[1:])
 
     def with_roots(self, *key: Any) -> int:
-        """An unknown whose roots are unknowns too."""
+        """Return an unknown whose roots are unknowns too."""
         return pow(self.unknown(*key), ROOTS, self.field.prime)
 
     def power(self, base: Tree, exponent: Tree) -> int:
-        """A power; one with an unknown exponent is an exponential."""
+        """Return a power; one with an unknown exponent is an exponential."""
         if not is_number(exponent):
             terms = self.expanded(("Mul", exponent, ("log", base)))
             return self.exponential(terms)
@@ -260,7 +260,7 @@ class Assignment:
         return self.field.power(self.value(tree), 2)
 
     def root(self, base: Tree, exponent: Fraction) -> int:
-        """A power between 0 and 1; positive factors may leave the root one by one."""
+        """Return a power between 0 and 1; positive factors may leave the root one by one."""
         head = base[0]
         if head == "Symbol":
             return self.field.power(self.unknown(base), _whole(ROOTS * exponent))
@@ -281,7 +281,7 @@ class Assignment:
         return self.opaque_root(self.value(base), exponent)
 
     def split(self, factors: Tree) -> tuple[list[Tree], list[Tree]]:
-        """The factors that are positive by their form, and the others."""
+        """Return the factors that are positive by their form, and the others."""
         outside = [part for part in factors[1:] if is_positive(part, self.positive)]
         inside = [part for part in factors[1:] if not is_positive(part, self.positive)]
         return outside, inside
@@ -292,7 +292,7 @@ class Assignment:
         return self.field.power(step, exponent.numerator)
 
     def root_of_prime(self, prime: int, exponent: Fraction) -> int:
-        """A power of a prime; what division leaves of a larger number may be no prime."""
+        """Return a power of a prime; what division leaves of a larger number may be no prime."""
         whole = math.floor(exponent)
         part = exponent - whole
         outside = self.field.power(prime, whole)
@@ -303,7 +303,7 @@ class Assignment:
         return outside * self.opaque_root(prime, part)
 
     def expanded(self, tree: Tree) -> Polynomial:
-        """A sum of monomials, {((generator, exponent), ...): factor}."""
+        """Return a sum of monomials, {((generator, exponent), ...): factor}."""
         head = tree[0]
         if head == "Rational":
             return constant(fraction_of(tree))
@@ -319,7 +319,7 @@ class Assignment:
         return monomial(self.generator(tree))
 
     def expanded_power(self, tree: Tree, exponent: Fraction) -> Polynomial:
-        """A power multiplied out, or that of a single monomial."""
+        """Return a power multiplied out, or that of a single monomial."""
         base = self.expanded(tree[1])
         is_whole = exponent.denominator == 1
         if is_whole and 0 < exponent <= LARGEST_EXPANDED:
@@ -352,7 +352,7 @@ class Assignment:
         return product % self.field.prime
 
     def log(self, argument: Tree) -> int:
-        """A logarithm; positive factors may leave it one by one."""
+        """Return a logarithm; positive factors may leave it one by one."""
         head = argument[0]
         if head == "exp":
             return self.value(argument[1])
@@ -480,7 +480,7 @@ def _factors(term, index):
 
 
 def _whole(number):
-    """The whole number that a fraction is; Inexact if it is none."""
+    """Return the whole number that a fraction is; Inexact if it is none."""
     if number.denominator != 1:
         raise Inexact
     return int(number)

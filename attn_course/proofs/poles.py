@@ -23,7 +23,7 @@ HALVINGS = 60
 
 
 def find_pole(line: Tree, domain: Domain, work: intervals.Work) -> str:
-    """A place of the domain where the line has no value, as "gap = 0.3333"; "" where none is found.
+    """Return a place of the domain where the line has no value, as "gap = 0.3333"; "" where none is found.
 
     One symbol is moved at a time. A factor that is positive in one place and negative in another is 0 on
     the way, because it is continuous, or has no value there itself.
@@ -44,7 +44,7 @@ def find_pole(line: Tree, domain: Domain, work: intervals.Work) -> str:
 
 
 def _must_not_vanish(line: Tree) -> Iterator[Tree]:
-    """The factors of all denominators and logarithms, but for those that hold the index of a sum."""
+    """Return the factors of all denominators and logarithms, but for those that hold the index of a sum."""
     parts = []
     for node in walk(line):
         if node[0] == "log" or (node[0] == "Pow" and is_number(node[2]) and node[2][1] < 0):
@@ -70,7 +70,7 @@ def _moved(base, name, points, domain):
 
 
 def _zero(factor: Tree, points: Sequence[Point], whole: bool, work: intervals.Work) -> Point | None:
-    """A point where the factor is 0, or near one: between two points of different sign."""
+    """Return a point where the factor is 0, or near one: between two points of different sign."""
     signed: dict[int, Point] = {}
     for point in points:
         sign = _sign(factor, point, work)
@@ -106,7 +106,7 @@ def _sign(factor, point, work):
 
 
 def _between(first, second, share):
-    """A point on the way from one point to another, which differ in one symbol."""
+    """Return a point on the way from one point to another, which differ in one symbol."""
     places = {}
     for name, start in first.places.items():
         end = second.places[name]

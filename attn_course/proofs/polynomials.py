@@ -20,17 +20,17 @@ class TooMany(ArithmeticError):
 
 
 def simple(number: Number) -> Number:
-    """The same number, as an integer if it is one."""
+    """Return the same number, as an integer if it is one."""
     return number.numerator if number.denominator == 1 else number
 
 
 def constant(number: Number) -> Polynomial:
-    """A number; 0 has no terms."""
+    """Return a number; 0 has no terms."""
     return {(): simple(number)} if number else {}
 
 
 def monomial(generator: Any, exponent: Number = 1) -> Polynomial:
-    """A power of one generator."""
+    """Return a power of one generator."""
     return {((generator, simple(exponent)),): 1}
 
 
@@ -45,12 +45,12 @@ def is_one(key: Monomial, kind: str) -> bool:
 
 
 def scaled(terms: Polynomial, number: Number) -> Polynomial:
-    """Every factor times a number."""
+    """Return every factor times a number."""
     return {key: simple(number * factor) for key, factor in terms.items()}
 
 
 def added(*sums: Polynomial) -> Polynomial:
-    """All sums in one."""
+    """Return all sums in one."""
     total: Polynomial = {}
     for terms in sums:
         for key, factor in terms.items():
@@ -59,7 +59,7 @@ def added(*sums: Polynomial) -> Polynomial:
 
 
 def multiplied(left: Polynomial, right: Polynomial, most: int = TERMS) -> Polynomial:
-    """Every term times every term, at most `most` of these."""
+    """Return every term times every term, at most `most` of these."""
     if len(left) * len(right) > most:
         raise TooMany
     total: Polynomial = {}
@@ -71,7 +71,7 @@ def multiplied(left: Polynomial, right: Polynomial, most: int = TERMS) -> Polyno
 
 
 def merged(one: Monomial, other: Monomial) -> Monomial:
-    """The product of two monomials."""
+    """Return the product of two monomials."""
     exponents = dict(one)
     for generator, exponent in other:
         exponents[generator] = exponents.get(generator, 0) + exponent

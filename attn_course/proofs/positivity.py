@@ -213,13 +213,13 @@ class Unknowns:
         return any(all(unknown in self.above_zero for unknown, _ in key) for key in terms)
 
     def unknown(self, name: Hashable, above_zero: bool) -> Polynomial:
-        """An unknown as a sum of one term."""
+        """Return an unknown as a sum of one term."""
         if above_zero:
             self.above_zero.add(name)
         return monomial(name)
 
     def quotient(self, tree: Tree) -> Quotient:
-        """The tree written with the unknowns; Unproved where it cannot be."""
+        """Return the tree written with the unknowns; Unproved where it cannot be."""
         if tree not in self.written:
             self.written[tree] = self._quotient(tree)
         return self.written[tree]
@@ -266,7 +266,7 @@ class Unknowns:
         raise Unproved
 
     def symbol(self, name: str) -> Quotient:
-        """A symbol by its distance from an end, or by its share of its range."""
+        """Return a symbol by its distance from an end, or by its share of its range."""
         interval = self.domain.range_of(name)
         key = ("Symbol", name)
         if interval.low is None:
@@ -283,7 +283,7 @@ class Unknowns:
         return self.product(self.sum(low, upper), (UNIT, added(UNIT, distance)))
 
     def power(self, base: Tree, exponent: Tree) -> Quotient:
-        """A power; one with an unknown exponent is an exponential."""
+        """Return a power; one with an unknown exponent is an exponential."""
         if not is_number(exponent):
             above, _ = self.quotient(base)
             if not self.is_positive(above):
@@ -297,7 +297,7 @@ class Unknowns:
         return self.product(found, self.root(base, target - whole))
 
     def whole_power(self, base: Tree, exponent: int) -> Quotient:
-        """A power with a whole exponent of either sign, but 0."""
+        """Return a power with a whole exponent of either sign, but 0."""
         if abs(exponent) > LARGEST_POWER:
             raise Unproved
         quotient = self.quotient(base)
@@ -366,7 +366,7 @@ class Unknowns:
 
 
 def expanded(tree: Tree) -> Polynomial:
-    """An exponent as a sum of monomials in trees that are no sums, products or whole powers."""
+    """Return an exponent as a sum of monomials in trees that are no sums, products or whole powers."""
     head = tree[0]
     if head == "Rational":
         return constant(fraction_of(tree))

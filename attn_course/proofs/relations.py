@@ -14,7 +14,7 @@ _LONGEST = 60
 
 
 def read_relation(text: object) -> str:
-    """The relation that `text` means; Unreadable where it means none."""
+    """Return the relation that `text` means; Unreadable where it means none."""
     start = str(text)[: _LONGEST + 1]
     sign = start.strip().translate(_OTHER_SIGNS)
     if sign in ("==", ""):

@@ -35,7 +35,7 @@ def in_places(what: str, most: int, name: str) -> Form:
 
 
 def straight_line(what: str, name: str) -> Form:
-    """A multiple of the symbol, plus what does not depend on it."""
+    """Return a multiple of the symbol, plus what does not depend on it."""
     return Form(what, lambda line: name in symbols(line) and is_linear(line, name))
 
 

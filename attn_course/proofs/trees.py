@@ -56,7 +56,7 @@ def is_number(tree: Tree) -> bool:
 
 
 def write(expression: Any) -> list[str]:
-    """A SymPy expression as a list of strings, the arguments of a head before the head."""
+    """Return a SymPy expression as a list of strings, the arguments of a head before the head."""
     tokens: list[str] = []
     _write(expression, tokens, 0)
     return tokens
@@ -118,12 +118,12 @@ def _write_binding(expression, tokens, depth):
 
 
 def tree_of(expression: Any) -> Tree:
-    """The tree of a SymPy expression."""
+    """Return the tree of a SymPy expression."""
     return read(write(expression))
 
 
 def read(tokens: list[str]) -> Tree:
-    """The tree that `tokens` spell; Unreadable says in a sentence what is not allowed in it."""
+    """Return the tree that `tokens` spell; Unreadable says in a sentence what is not allowed in it."""
     if not isinstance(tokens, list) or not tokens:
         raise Unreadable("the expression is not complete")
     stack: list[Tree] = []
@@ -182,7 +182,7 @@ def _require_known(head):
 
 
 def by_exponentials(head: str, x: Tree) -> Tree:
-    """A hyperbolic function of `x`, written with exponentials."""
+    """Return a hyperbolic function of `x`, written with exponentials."""
     up = ("exp", x)
     down = ("exp", times(MINUS_ONE, x))
     double = ("exp", times(rational(2), x))
@@ -212,7 +212,7 @@ def shown_name(name: str) -> str:
 
 
 def _whole(text):
-    """A whole number or a fraction of two."""
+    """Return a whole number or a fraction of two."""
     if not _WHOLE.fullmatch(text):
         raise Unreadable("a number in it is too long to check")
     above, _, below = text.partition("/")
@@ -261,23 +261,23 @@ def _exactly(value):
 
 
 def _bind(head, name, low, high, body):
-    """A sum or product of `body` over the symbol `name`."""
+    """Return a sum or product of `body` over the symbol `name`."""
     level = free_level(body)
     return (head, level, low, high, substitute(body, {name: ("Bound", level)}))
 
 
 def free_level(body: Tree) -> int:
-    """The first number that no sum or product in the body has for its index."""
+    """Return the first number that no sum or product in the body has for its index."""
     return 1 + max((node[1] for node in walk(body) if node[0] in BINDING), default=0)
 
 
 def children(tree: Tree) -> tuple[Tree, ...]:
-    """The trees right below."""
+    """Return the trees right below."""
     return tuple(part for part in tree[1:] if isinstance(part, tuple))
 
 
 def walk(tree: Tree) -> Iterator[Tree]:
-    """The tree and everything in it."""
+    """Return the tree and everything in it."""
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -306,7 +306,7 @@ def names_in(tree: Tree) -> set[str]:
 
 
 def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
-    """The tree with trees in the place of some symbols."""
+    """Return the tree with trees in the place of some symbols."""
     head = tree[0]
     if head == "Symbol":
         return values.get(tree[1], tree)
@@ -324,7 +324,7 @@ def substitute(tree: Tree, values: dict[str, Tree]) -> Tree:
 
 
 def with_changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
-    """The tree with every tree right below it changed."""
+    """Return the tree with every tree right below it changed."""
     return _in_order(tree[0], _changed_parts(tree, change))
 
 
@@ -334,14 +334,14 @@ def _changed_parts(tree: Tree, change: Callable[[Tree], Tree]) -> list[Any]:
 
 
 def _in_order(head, parts):
-    """A head with its parts, sorted where their order means nothing."""
+    """Return a head with its parts, sorted where their order means nothing."""
     if head in SEVERAL:
         parts.sort()
     return (head, *parts)
 
 
 def replaced(tree: Tree, old: Tree, new: Tree) -> Tree:
-    """The tree with one part in the place of another, wherever it stands."""
+    """Return the tree with one part in the place of another, wherever it stands."""
     if tree == old:
         return new
     parts = _changed_parts(tree, lambda part: replaced(part, old, new))
@@ -361,5 +361,5 @@ def power(base: Tree, exponent: Tree) -> Tree:
 
 
 def minus(left: Tree, right: Tree) -> Tree:
-    """A difference, as a sum with a negative term."""
+    """Return a difference, as a sum with a negative term."""
     return add(left, times(MINUS_ONE, right))

@@ -86,7 +86,7 @@ def _searched(beam_search, tables, size, max_length):
 
 
 def _fact(name, tokens, right, *batch):
-    """A clause on the first sentence whose tokens are not the right ones."""
+    """Return a clause on the first sentence whose tokens are not the right ones."""
     for row in tokens.tolist():
         after_end = [token for token in row[row.index(EOS) + 1 :] if token] if EOS in row else []
         if after_end:
@@ -119,7 +119,7 @@ def _score(table, row):
 
 
 def child(node: int, token: int, num_tokens: int = NUM_TOKENS) -> int:
-    """The node that a token leads to; node 0 has read BOS alone."""
+    """Return the node that a token leads to; node 0 has read BOS alone."""
     return num_tokens * node + token + 1
 
 
@@ -202,7 +202,7 @@ def _stack(tables):
 
 
 def _clear(rng, *, size, max_length, **options):
-    """A random table in which no two hypotheses that matter are nearly equal."""
+    """Return a random table in which no two hypotheses that matter are nearly equal."""
     while True:
         table = _table(rng, max_length, **options)
         hypotheses = Search().run(table, size, max_length)
@@ -211,7 +211,7 @@ def _clear(rng, *, size, max_length, **options):
 
 
 def _costly(rng):
-    """A clear table in which one first word is certain, and after the others the end is."""
+    """Return a clear table in which one first word is certain, and after the others the end is."""
     while True:
         table = _table(rng, 3)
         words = rng.permutation(range(FIRST_WORD, NUM_TOKENS))
@@ -274,7 +274,7 @@ class Search:
     best_child_each: bool = False
 
     def run(self, table: np.ndarray, size: int, max_length: int) -> Beam:
-        """The search through the tree of one sentence."""
+        """Return the search through the tree of one sentence."""
         size = self.size or size
         beam = [TreeHypothesis()]
         left: list[TreeHypothesis] = []  # finished ones that gave up their place
@@ -307,7 +307,7 @@ class Search:
         return self.rank(hypothesis, step)
 
     def _grown(self, table, hypothesis):
-        """All hypotheses that one becomes at a step."""
+        """Return all hypotheses that one becomes at a step."""
         if hypothesis.is_done and self.finished != "go on":
             return [] if self.finished == "lost" else [hypothesis]
         row = table[hypothesis.path % len(table)]
@@ -324,7 +324,7 @@ class Search:
         ]
 
     def _moved(self, hypothesis, place, beam, parent):
-        """The hypothesis as it stands at a place of the beam that may not be its parent's."""
+        """Return the hypothesis as it stands at a place of the beam that may not be its parent's."""
         before = beam[min(place, len(beam) - 1)]
         if not self.own_state and not self.own_tokens:
             return hypothesis
@@ -396,7 +396,7 @@ WRONG = {
 
 
 def _tokens_of(batch, search):
-    """The tokens (B, max_length) that a search returns."""
+    """Return the tokens (B, max_length) that a search returns."""
     tables, size, max_length = batch
     rows = [search.run(table, size, max_length).tokens for table in tables]
     return np.array([[*row, *[PAD] * (max_length - len(row))] for row in rows])

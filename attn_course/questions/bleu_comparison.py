@@ -61,7 +61,7 @@ def bleu_agrees(rng: Generator, bleu: Caller) -> str:
 
 
 def _score_of(bleu, kind, hypotheses, references):
-    """The number for this corpus; where the answer stops, the sentence names the corpus."""
+    """Return the number for this corpus; where the answer stops, the sentence names the corpus."""
     try:
         return number(bleu(hypotheses, references), "bleu(...)")
     except NotYet as error:
@@ -146,7 +146,7 @@ def _words(rng, size):
 
 
 def _sacrebleu(hypotheses, references):
-    """The number to agree with: sacrebleu's, its tokeniser and smoothing off, and its statistics."""
+    """Return the number to agree with: sacrebleu's, its tokeniser and smoothing off, and its statistics."""
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
@@ -158,7 +158,7 @@ def _sacrebleu(hypotheses, references):
 
 
 def _sacrebleu_of_several(hypotheses, references):
-    """The same number where each hypothesis has a list of references."""
+    """Return the same number where each hypothesis has a list of references."""
     from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
@@ -245,7 +245,7 @@ def _geometric(shares):
 
 
 def _brevity(c, r):
-    """The penalty of equation (1) for c words where the references have r."""
+    """Return the penalty of equation (1) for c words where the references have r."""
     return np.exp(min(0.0, 1 - r / max(c, 1)))
 
 

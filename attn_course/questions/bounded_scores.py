@@ -146,7 +146,7 @@ def _judge_capped_weights(rng, capped_weights):
 
 
 def _capped(scores, mask, t):
-    """The right weights of tensors."""
+    """Return the right weights of tensors."""
     import torch
 
     return (t * torch.tanh(scores / t)).masked_fill(~mask, -torch.inf).softmax(-1)
@@ -158,7 +158,7 @@ def _wrong_weights(scores, mask, t, output):
     overflows = np.abs(scores).max() > 300 * t
 
     def hidden(values, low=-np.inf, axis=-1):
-        """The softmax of values (T, S), with a number in place of the hidden ones."""
+        """Return the softmax of values (T, S), with a number in place of the hidden ones."""
         return softmax(np.where(mask, values, low), axis)
 
     plain = hidden(scores)

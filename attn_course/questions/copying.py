@@ -158,7 +158,7 @@ def _judge_quiet(attention_weights, settings):
 
 @chains_prove("the weights sum to one and each is above zero, whatever the scores.")
 def weights_are_distribution() -> Claims:
-    """The claims of 1.1: the weights sum to one, and each is above zero."""
+    """Return the claims of 1.1: the weights sum to one, and each is above zero."""
     import sympy as sp
 
     scores = sp.IndexedBase("s")
@@ -196,7 +196,7 @@ def weights_are_distribution() -> Claims:
     "to them."
 )
 def weight_between() -> Claims:
-    """The claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
+    """Return the claims of 1.2: the weight is least when all rivals are at the gap, most when one is."""
     import sympy as sp
 
     s, gap, R = sp.symbols("s gap R", positive=True)

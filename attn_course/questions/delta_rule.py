@@ -78,7 +78,7 @@ def _delta(state, key, value, eta, keep):
 
 
 def _written(step: Callable, start: np.ndarray, writes: list) -> np.ndarray:
-    """The state after all these writes."""
+    """Return the state after all these writes."""
     state = start
     for write in writes:
         state = step(state, *write)

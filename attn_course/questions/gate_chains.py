@@ -9,7 +9,7 @@ from attn_course.register import Claim, Claims, chains_prove
     "a sink multiplies the context by a sigmoid of l - s_0, and its gradient vanishes at both ends."
 )
 def sink_is_a_gate() -> Claims:
-    """The claims of 16.1: the output of a head with a sink, and the gradient of the sink's score."""
+    """Return the claims of 16.1: the output of a head with a sink, and the gradient of the sink's score."""
     import sympy as sp
 
     from attn_course.proofs.required_form import one_exponential
@@ -57,7 +57,7 @@ def sink_is_a_gate() -> Claims:
 
 @chains_prove("no key can have more weight than this, whatever the scores between -t and t are.")
 def bounded_scores_bound_the_weight() -> Claims:
-    """The claim of 16.2: the largest weight of one of n keys whose scores lie between -t and t."""
+    """Return the claim of 16.2: the largest weight of one of n keys whose scores lie between -t and t."""
     import sympy as sp
 
     A, R, t = sp.symbols("A R t", positive=True)
@@ -89,7 +89,7 @@ def bounded_scores_bound_the_weight() -> Claims:
 
 @chains_prove("the error is the dropped weight times the difference of the two halves.")
 def dropped_weight_times_difference() -> Claims:
-    """The claim of 16.3: sparse minus full attention, where epsilon is the weight of dropped keys."""
+    """Return the claim of 16.3: sparse minus full attention, where epsilon is the weight of dropped keys."""
     import sympy as sp
 
     C_1, C_0, c_1, c_0 = sp.symbols("C_1 C_0 c_1 c_0", real=True)
@@ -129,7 +129,7 @@ def dropped_weight_times_difference() -> Claims:
 
 @chains_prove("a write changes every reading by strength times score times surprise.")
 def write_changes_a_reading() -> Claims:
-    """The claim of 16.5: what a query reads after one write with a key of length one."""
+    """Return the claim of 16.5: what a query reads after one write with a key of length one."""
     import sympy as sp
 
     from attn_course.proofs.required_form import without

@@ -139,7 +139,7 @@ def looks_one_back(rng: Generator, previous_token_head: Caller) -> str:
 
 
 def _where_it_looks(seen):
-    """A sentence on where the weight goes instead."""
+    """Return a sentence on where the weight goes instead."""
     if all(np.ptp(one.scores, axis=1).max() <= 1e-9 for one in seen):
         return "All places get the same weight: no score depends on the place."
     if all((one.scores[:-1].argmax(1) == np.arange(1, len(one.scores))).all() for one in seen):
@@ -234,12 +234,12 @@ def finds_what_came_next(rng: Generator, induction_head: Caller) -> str:
 
 
 def matches(letters: np.ndarray, t: int) -> list[int]:
-    """The places s in 1..t after an earlier occurrence of letter t."""
+    """Return the places s in 1..t after an earlier occurrence of letter t."""
     return [s for s in range(1, t + 1) if letters[s - 1] == letters[t]]
 
 
 def _judge_matches(seen):
-    """The number of rows judged; NotYet unless each has equal weight on its matches."""
+    """Return the number of rows judged; NotYet unless each has equal weight on its matches."""
     trials = Trials(_wrong_places, relative=0, absolute=NEAR)
     for one in seen:
         letters = one.letters

@@ -29,7 +29,7 @@ from attn_utils.kernels import attend, softmax
     "the share of B is a mixture of its share of the matches and its share of the other keys."
 )
 def share_is_a_mixture() -> Claims:
-    """The claim of 14.3: B's share, where alpha is the weight on all matches."""
+    """Return the claim of 14.3: B's share, where alpha is the weight on all matches."""
     import sympy as sp
 
     s = sp.Symbol("s", real=True)
@@ -227,7 +227,7 @@ def _hits(tokens, *, before=None):
 
 
 def _followed(weights, hits, rows=None):
-    """The mean over rows of the weight on the hits; rows: those with a hit."""
+    """Return the mean over rows of the weight on the hits; rows: those with a hit."""
     if rows is None:
         rows = hits.any(-1)
     return (weights * hits).sum(-1)[:, rows].mean(-1)

@@ -19,7 +19,7 @@ MATRICES = "KQV"
 
 
 def _tokens(u_a, u_b, u_c, u_d, *, added=None):
-    """The three inputs (3, d), with u_c or u_d added to the second."""
+    """Return the three inputs (3, d), with u_c or u_d added to the second."""
     second = u_a + {"c": u_c, "d": u_d}.get(added, 0)
     return np.array([u_d + u_b, second, u_c + u_b])
 
@@ -112,7 +112,7 @@ class Task:
         return np.linalg.norm(context[:2] - self.wanted, axis=1)
 
     def error(self, triple: Sequence[np.ndarray]) -> float:
-        """The larger of the two distances, in its unit."""
+        """Return the larger of the two distances, in its unit."""
         return self.distances(triple).max() / self.unit
 
     def is_done_by(self, triple: Sequence[np.ndarray]) -> bool:
@@ -166,7 +166,7 @@ def triple_is_right(rng: Generator, projections: Caller) -> str:
 
 
 def _upto(errors):
-    """The largest error in words."""
+    """Return the largest error in words."""
     return "rounding" if max(errors) < 1e-12 else f"{max(errors):.1e}"
 
 
@@ -176,7 +176,7 @@ def _triple_fact(task, triple, u):
 
 
 def _rows(weights):
-    """The two rows of weights (3, 3) that matter, as a clause."""
+    """Return the two rows of weights (3, 3) that matter, as a clause."""
     return f"the weights of query 1 are {_row(weights[0])}, of query 2 {_row(weights[1])}"
 
 
@@ -261,7 +261,7 @@ def _readings(task, triple):
 
 @chains_prove("both chains hold, from the length of the difference to its closed form.")
 def errors_are_exact() -> Claims:
-    """The claims of 5.4: how far c_2 and c_1 are from what they should be."""
+    """Return the claims of 5.4: how far c_2 and c_1 are from what they should be."""
     import sympy as sp
 
     from attn_course.proofs.required_form import in_places

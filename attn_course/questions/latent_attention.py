@@ -30,7 +30,7 @@ def latents_are_enough(rng: Generator, latent_attention: Caller, absorbed_matrix
 
 
 def _judge_contexts(rng, latent_attention):
-    """A sentence on the contexts and on how they were computed."""
+    """Return a sentence on the contexts and on how they were computed."""
     trials = tensor_trials(_wrong_contexts)
     for sizes in [FIRST, *shuffled(rng, SIZES)]:
         inputs = _drawn(rng, *sizes)
@@ -97,7 +97,7 @@ def _wrong_contexts(q, latents, W_k, W_v):
 
 
 def _judge_memory(rng, latent_attention):
-    """A clause on the largest tensor at a length drawn now; the result of that run is compared too."""
+    """Return a clause on the largest tensor at a length drawn now; the result of that run is compared too."""
     H, width, d = 4, 12, 64  # the keys of one head alone are larger than all scores
     T = int(rng.integers(500, 700))
     inputs = _drawn(rng, H, T, width, d)

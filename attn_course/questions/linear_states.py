@@ -41,7 +41,7 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
 
 
 def _features(kind, shift, x):
-    """The map of the driver, in NumPy."""
+    """Return the map of the driver, in NumPy."""
     if kind == "exp":
         return np.exp(x) + shift
     if kind == "elu":
@@ -50,7 +50,7 @@ def _features(kind, shift, x):
 
 
 def _attend_linearly(products, v):
-    """The contexts (T, dv) whose weights are proportional to these products (T, T)."""
+    """Return the contexts (T, dv) whose weights are proportional to these products (T, T)."""
     weights = products / products.sum(-1, keepdims=True)
     return weights @ v
 
@@ -157,7 +157,7 @@ def values_are_invisible(rng: Generator, invisible: Caller) -> str:
 
 
 def _why_seen(features, V):
-    """The known mistake that values (n, any) which are seen come from and a colon, or nothing."""
+    """Return the known mistake that values (n, any) which are seen come from and a colon, or nothing."""
     tiny = 1e-9 * np.abs(V).max()
     reached, _, _ = np.linalg.svd(features, full_matrices=False)  # left singular vectors
     cosines = reached.T @ V / np.linalg.norm(V)

@@ -54,7 +54,7 @@ def query_is_robust(rng: Generator, robust_query: Caller) -> str:
 
 @chains_prove("both chains hold, and the log-odds are a straight line in the length of the key.")
 def weight_given_length() -> Claims:
-    """The claims of 3.2: the weight of a key of length ell, and its log-odds."""
+    """Return the claims of 3.2: the weight of a key of length ell, and its log-odds."""
     import sympy as sp
 
     from attn_course.proofs.required_form import straight_line, without
@@ -232,7 +232,7 @@ def _shares(weights, a, b):
 
 
 def _fitting(shares):
-    """The descriptions that fit the draws; two of them where the draws lie between two."""
+    """Return the descriptions that fit the draws; two of them where the draws lie between two."""
     ends = shares["near v_a"] + shares["near v_b"]
     fits = {
         "A": shares["average"] > 0.85,
@@ -268,7 +268,7 @@ def _why_not_seen(means, a, b, query, weights):
     "both scores follow from the definition; each depends on the length of its own key alone."
 )
 def two_scores() -> Claims:
-    """The claims of 3.5: the score of k_a and that of k_b."""
+    """Return the claims of 3.5: the score of k_a and that of k_b."""
     import sympy as sp
 
     t, d = sp.symbols("t d", positive=True)

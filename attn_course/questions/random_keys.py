@@ -74,7 +74,7 @@ def judge_finite_scores(keys: np.ndarray, query: np.ndarray, name: str = "this q
 
 
 def leftover(height: float, n: int, leaders: int = 1) -> float:
-    """The weight outside `leaders` keys that score `height`, where the other n - leaders score 0."""
+    """Return the weight outside `leaders` keys that score `height`, where the other n - leaders score 0."""
     others = n - leaders
     with np.errstate(over="ignore"):  # then nothing is left
         return others / (others + leaders * np.exp(height))
@@ -130,7 +130,7 @@ def _error_if_longer(row, factor):
 
 
 def factor_needed(error_at: Callable[[float], Any], limit: float) -> float | None:
-    """The smallest factor >= 1 with error_at(factor) <= limit, or None if even a million fails.
+    """Return the smallest factor >= 1 with error_at(factor) <= limit, or None if even a million fails.
 
     error_at: how wrong an answer is when multiplied by a factor; taken to fall as the factor grows.
     """
@@ -148,7 +148,7 @@ def factor_needed(error_at: Callable[[float], Any], limit: float) -> float | Non
 
 
 def noise_for(*queries: np.ndarray) -> float:
-    """A key variance so small that it moves any score of these queries by about 1e-3.
+    """Return a key variance so small that it moves any score of these queries by about 1e-3.
 
     Zero for queries so long (1e9) that such noise would be lost in rounding.
     """

@@ -258,7 +258,7 @@ def _right(name, queries, memory, mask):
 
 
 def _how_far(found, right, setting):
-    """A clause on how far [context, weights] are from what is right."""
+    """Return a clause on how far [context, weights] are from what is right."""
     context, weights = map(largest_gap, found, right)
     if np.isnan([context, weights]).any():
         return f"the result contains nan ({setting})"
@@ -366,7 +366,7 @@ def _wrong_none(queries, memory, mask, found, parameters):
 
 
 def _wrong_mean(queries, memory, mask, found, parameters):
-    """The same for the average; weights of a sentence are those of each of its queries."""
+    """Return the same for the average; weights of a sentence are those of each of its queries."""
     S = mask.shape[1]
     even = np.full(mask.shape, 1 / S)
     is_padding = ~mask

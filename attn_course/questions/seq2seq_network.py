@@ -352,7 +352,7 @@ _SEQUENCES: dict[str, tuple[Change, bool, Any]] = {
 
 
 def _run_decoder(decoder_class, setting, table):
-    """The result of the driver, with its runs by name."""
+    """Return the result of the driver, with its runs by name."""
     runs = [
         change(setting) | {"forward": at_once, "shift": shift}
         for change, at_once, shift in table.values()

@@ -109,7 +109,7 @@ def _run(name, slot_class, width, parameters, inputs, before=None):
 
 
 def _layer(parameters, name, x):
-    """The linear layer of that name, with its bias if it has one."""
+    """Return the linear layer of that name, with its bias if it has one."""
 
     import torch
 

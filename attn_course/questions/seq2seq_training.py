@@ -99,7 +99,7 @@ def _judge_gradient(gradients, wanted, is_padding):
 
 
 def _terms(logits, targets, smoothing, others_only=False, summed=False):
-    """The loss (B, T) of every place."""
+    """Return the loss (B, T) of every place."""
     log_probs = logits.log_softmax(-1)
     right = log_probs.gather(-1, targets[..., None])[..., 0]
     spread = log_probs.sum(-1)
@@ -257,7 +257,7 @@ def _judge_losses(result, losses):
 def _updates(
     layers, batches, optimiser, rate, clip, *, rule=None, clearing="before", how_many=None
 ):
-    """The parameters after training, and the losses.
+    """Return the parameters after training, and the losses.
 
     rule: what is done to the gradients, in place of clipping the norm of them all.
     clearing: "before" each batch, "after" each update, or "never".

@@ -94,7 +94,7 @@ def _scores(q, k):
 
 
 def _context(q, k, v, sink, mask):
-    """The right context of tensors, (H, T, dv)."""
+    """Return the right context of tensors, (H, T, dv)."""
     import torch
 
     scores = _scores(q, k).masked_fill(~mask, -torch.inf)

@@ -60,7 +60,7 @@ def _judge_sparse_attend(rng, sparse_attend):
 
 
 def _sparse(q, keys, values, scale=None):
-    """The context (T, dv) of each query over keys (T, K, d) and values (T, K, dv) of its own."""
+    """Return the context (T, dv) of each query over keys (T, K, d) and values (T, K, dv) of its own."""
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     weights = softmax(scale * np.einsum("td,tkd->tk", q, keys))
     return np.einsum("tk,tkv->tv", weights, values)
@@ -188,7 +188,7 @@ def _error(q, k, v, kept, **options):
 
 
 def _gap(outputs, right, setting):
-    """A clause on the number that differs most, as a share of the right one."""
+    """Return a clause on the number that differs most, as a share of the right one."""
     for name, one, other in zip(("epsilon", "the error"), outputs, right, strict=True):
         if not np.isfinite(one).all():
             return f"{name} contains nan or an infinity ({setting})"
@@ -307,7 +307,7 @@ def _bound(q, low, high, size):
 
 
 def _exceeded(output, right, setting):
-    """A clause: keys in a box exceed the bound, or it is valid and not the smallest."""
+    """Return a clause: keys in a box exceed the bound, or it is valid and not the smallest."""
     if not np.isfinite(output).all():
         return f"the bound contains nan or an infinity ({setting})"
     t, n = np.unravel_index((output - right).argmin(), right.shape)

@@ -51,7 +51,7 @@ def mean_of(rng: Generator, mean: Caller) -> str:
 
 @chains_prove("the chain starts at the sum, every step holds, and it ends in one fraction.")
 def one_fraction_holds() -> Claims:
-    """The claim of 0.2: the sum of two fractions is one fraction."""
+    """Return the claim of 0.2: the sum of two fractions is one fraction."""
     import sympy as sp
 
     from attn_course.proofs.required_form import in_places

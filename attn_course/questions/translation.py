@@ -75,7 +75,7 @@ def _heaviest(weights):
 
 
 def _last_of_ties(weights):
-    """The same with the last of several."""
+    """Return the same with the last of several."""
     last = weights.shape[1] - 1
     mirrored = _heaviest(weights[:, ::-1])
     return {(t, last - s) for t, s in mirrored}
@@ -115,7 +115,7 @@ def _wrong_rates(weights, gold):
 
 
 def _rates(found, gold):
-    """The error rate under "", and numbers that are mistaken for it under their sentences."""
+    """Return the error rate under "", and numbers that are mistaken for it under their sentences."""
     found = list(found)
     in_both = np.array([len(a & b) for a, b in zip(found, gold, strict=True)])  # a sentence each
     num_found = np.array([len(links) for links in found])

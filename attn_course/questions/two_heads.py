@@ -54,7 +54,7 @@ def _judge_on_means(rng, queries_of, scaled=False):
 
 
 def _pair(answer, means):
-    """The two queries (2, d) an answer gives for these means (n, d)."""
+    """Return the two queries (2, d) an answer gives for these means (n, d)."""
     if answer is None:
         array(answer, "the answer")
     queries = as_pair(answer, "two queries are expected, one for each head: return q1, q2.")
@@ -67,7 +67,7 @@ def _pair(answer, means):
 
 
 def _heads(keys, pair):
-    """The weights of both heads, (2, ..., n)."""
+    """Return the weights of both heads, (2, ..., n)."""
     return np.array([weights_of(keys, query) for query in pair])
 
 
@@ -244,7 +244,7 @@ def _why_not_routed(keys, lengths, pair, a, b):
     f"{(1 - math.erf(1) ** 2) / 4:.4f}."
 )
 def variance_falls() -> Claims:
-    """The claim of 4.5: two variances, each written out by its definition, and their ratio."""
+    """Return the claim of 4.5: two variances, each written out by its definition, and their ratio."""
     import sympy as sp
 
     from attn_course.proofs.required_form import occurs_at_most

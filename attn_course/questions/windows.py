@@ -42,7 +42,7 @@ def window_moves(rng: Generator, window_mask: Caller, ring_class: Caller) -> str
 
 
 def _judge_mask(rng, window_mask):
-    """A sentence on the sizes in which the mask is right."""
+    """Return a sentence on the sizes in which the mask is right."""
     trials = Trials(_wrong_masks)
     drawn = tuple(rng.integers((6, 2, 0), (15, 6, 4)).tolist())
     for sizes, answer in answers_to(rng, window_mask, [FIRST, *SIZES, drawn]):
@@ -59,19 +59,19 @@ def _judge_mask(rng, window_mask):
 
 
 def _look(T, window, sinks):
-    """The mask (T, T): True where a token is at most window - 1 back, or one of the first."""
+    """Return the mask (T, T): True where a token is at most window - 1 back, or one of the first."""
     t, back = _places(T)
     return (back >= 0) & ((t < sinks) | (back < window))
 
 
 def _places(T):
-    """All places (T,), and how far back from each place each other one is (T, T)."""
+    """Return all places (T,), and how far back from each place each other one is (T, T)."""
     places = np.arange(T)
     return places, places[:, None] - places
 
 
 def _mask(value, sizes):
-    """A boolean mask (T, T); zeros and ones count."""
+    """Return a boolean mask (T, T); zeros and ones count."""
     name = f"window_mask{sizes}"
     kind = "it is a mask of True and False, not one of weights, or of numbers that are added to scores."
     try:
