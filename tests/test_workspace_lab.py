@@ -1,7 +1,7 @@
 """A student's folder in JupyterLab: an untouched notebook opens without the sign that it is unsaved."""
 
 from chromium import Browser, needs_browser
-from jupyter import SECONDS, Jupyter
+from jupyter import Jupyter
 
 from attn_course.workspace import commands, update
 
@@ -21,9 +21,9 @@ def test_an_untouched_notebook_is_not_unsaved_after_its_kernel_has_started(tmp_p
         browser.ask("Emulation.setFocusEmulationEnabled", enabled=True)
         address = f"{lab.address}/lab/tree/00_start_here.ipynb?token={lab.token}"
         browser.ask("Page.navigate", url=address)
-        browser.wait(READY, SECONDS)
+        browser.wait(READY)
         version = f"{WIDGET}.context.model.getMetadata('language_info').version"
-        browser.wait(version, SECONDS)
+        browser.wait(version)
         assert browser.run(f"{WIDGET}.context.model.dirty") is False
         assert not browser.run("document.querySelector('.lm-TabBar-tab.jp-mod-dirty') !== null")
     finally:
