@@ -1,23 +1,14 @@
 """One setting, `repository`: with it every notebook opens anywhere, without it nothing is promised."""
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import PackageNotFoundError
 
 import pytest
-from course import ROOT
-from packaging.requirements import Requirement
 from test_building import edit, project  # noqa: F401 - a fixture
 
-from attn_course import missing_packages
-from attn_course.building import (
-    build,
-    published_links,
-)
+from attn_course.building import build, published_links
 from attn_course.errors import UserError
 
 ADDRESS = "https://github.com/someone/attention"
@@ -122,9 +113,6 @@ def test_numpy_notebooks_ask_for_the_core_and_the_others_for_torch():
 
 
 def test_only_services_that_can_read_the_address_are_linked():
-    assert "mybinder.org/v2/gl/a%2Fb/main" in published_links.links(
-        "https://gitlab.com/a/b", "01_copying"
-    )
     assert published_links.links("https://git.example.org/a/b", "01_copying") == ""
 
 
@@ -158,120 +146,3 @@ def test_the_course_is_fetched_without_its_dependencies(monkeypatch):
     monkeypatch.setattr(subprocess, "run", lambda command, **options: asked.append(command))
     run_setup("01_copying")
     assert asked[0][-2:] == ["--no-deps", f"attention-course @ git+{ADDRESS}"]
-
-
-class Machine:
-    """A machine with these versions installed; notes what pip was asked for."""
-
-    def __init__(self, monkeypatch, *, pip_works=True, **versions):
-        self.versions = versions
-        self.asked = []
-        wanted = [Requirement("numpy>=2.0"), Requirement('torch>=2.5; extra == "torch"')]
-        monkeypatch.setattr(missing_packages, "version", self.version)
-        monkeypatch.setattr(missing_packages, "needed_packages", lambda extra: wanted)
-        monkeypatch.setattr(subprocess, "run", self.run)
-        self.pip_works = pip_works
-
-    def version(self, name):
-        if name not in self.versions:
-            raise PackageNotFoundError(name)
-        return self.versions[name]
-
-    def run(self, command, **options):
-        self.asked += command[command.index("--disable-pip-version-check") + 1 :]
-        return subprocess.CompletedProcess(command, returncode=not self.pip_works)
-
-
-def test_what_is_here_and_within_its_range_is_never_replaced(monkeypatch, capsys):
-    machine = Machine(monkeypatch, numpy="2.0.2")
-    monkeypatch.delitem(sys.modules, "torch", raising=False)
-    missing_packages.install_missing("torch")
-    assert machine.asked == ["torch>=2.5", "numpy==2.0.2"]
-    assert capsys.readouterr().out == ""
-
-
-def test_what_is_older_than_its_range_is_replaced_and_a_restart_asked_for(monkeypatch, capsys):
-    machine = Machine(monkeypatch, numpy="1.26.4", torch="2.6.0+cu124")
-    missing_packages.install_missing("torch")
-    assert machine.asked == ["numpy>=2.0", "torch==2.6.0+cu124"]
-    assert capsys.readouterr().out == "Now restart the kernel: it still holds an older numpy.\n"
-
-
-def test_a_failing_pip_is_one_sentence(monkeypatch, capsys):
-    Machine(monkeypatch, numpy="2.0.2", pip_works=False)
-    missing_packages.install_missing("torch")
-    shown = capsys.readouterr().out
-    assert shown.count("\n") == 1 and shown.endswith(": torch\n")
-
-
-def test_the_packages_asked_for_are_those_of_the_core_and_of_the_extra():
-    core = {package.name for package in missing_packages.needed_packages()}
-    more = {package.name for package in missing_packages.needed_packages("torch")}
-    assert core == {"click", "numpy", "matplotlib", "sympy"}
-    assert {"torch", "sacrebleu"} < more - core
-    assert "jupyterlab" not in more
-
-
-# Stand-ins for Python: too old, too new for wheels, without the right to write here, without a network.
-TOO_OLD = 'case "$*" in --version) echo Python 3.9.2 ;; *) exit 1 ;; esac'
-TOO_NEW = TOO_OLD.replace("3.9.2", "3.15.0")
-READ_ONLY = 'case "$*" in "-m venv "*) echo "Errno 30: .venv" >&2; exit 1 ;; esac'
-NO_NETWORK = """case "$*" in
-  "-m venv "*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
-  *" pip install "*) echo "WARNING: Retrying after connection broken"; exit 1 ;;
-esac"""
-
-
-def run_setup_script(folder, *words, **environment):
-    """The script in a folder; `environment` takes the place of this one's, if it is given."""
-    command = [shutil.which("sh"), ROOT / "scripts/setup.sh", *words]
-    return subprocess.run(
-        command, cwd=folder, env=environment or None, capture_output=True, text=True
-    )
-
-
-@pytest.mark.parametrize(
-    ("python", "sentence"),
-    [
-        (None, "Python is not installed; the course needs Python 3.11, 3.12, 3.13 or 3.14."),
-        (TOO_OLD, "Python 3.9.2 does not fit; the course needs Python 3.11, 3.12, 3.13 or 3.14."),
-        (TOO_NEW, "Python 3.15.0 does not fit; the course needs Python 3.11, 3.12, 3.13 or 3.14."),
-        (READ_ONLY, "the folder .venv could not be created (is this folder read-only, or the disk full?)."),
-        (NO_NETWORK, "packages could not be downloaded; check the network and run it again "
-         "(details in .venv/install.log)."),
-    ],
-    ids=["no Python", "an old Python", "a new Python", "a read-only folder", "no network"],
-)  # fmt: skip
-def test_a_set_up_that_cannot_be_done_is_one_sentence(tmp_path, python, sentence):
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name in ("rm", "cp", "mkdir", "grep", "tail", "uname"):
-        (programs / name).symlink_to(shutil.which(name))
-    if python:
-        (programs / "python3").write_text(f"#!{shutil.which('sh')}\n{python}\n", "utf-8")
-        (programs / "python3").chmod(0o755)
-    done = run_setup_script(tmp_path, ".venv", "dev", PATH=str(programs))
-    assert done.returncode == 1
-    assert done.stderr == f"Set-up stopped: {sentence}\n"
-
-
-@pytest.mark.parametrize(
-    "words", [(), ("", "dev"), (".venv",), (".venv", "dev", "lock.txt", "more")]
-)
-def test_a_set_up_that_is_not_told_where_does_nothing_and_says_how_to_call_it(tmp_path, words):
-    done = run_setup_script(tmp_path, *words)
-    assert done.returncode == 2 and not list(tmp_path.iterdir())
-    assert done.stderr.startswith("Usage: sh scripts/setup.sh FOLDER EXTRAS")
-    assert done.stderr.count("\n") == 1
-
-
-def test_a_set_up_deletes_no_folder_but_an_environment(tmp_path):
-    kept = tmp_path / "home" / "thesis.txt"
-    kept.parent.mkdir()
-    kept.touch()
-    done = run_setup_script(tmp_path, "home", "dev", **os.environ, PYTHON=sys.executable)
-    assert kept.exists()
-    assert done.stderr == (
-        "Set-up stopped: home is there and is no environment of Python; "
-        "remove it or name another folder.\n"
-    )

@@ -14,7 +14,6 @@ from attn_course.errors import UserError
 
 BRANCH = "main"
 GITHUB = "https://github.com/"
-GITLAB = "https://gitlab.com/"
 SETUP_ID = "set-up"
 PROGRESS_ID = "progress"
 MADE_BY_BUILD = {SETUP_ID, PROGRESS_ID}  # ids of the cells that no source holds
@@ -140,20 +139,14 @@ def write_project_urls(text: str, repository: str) -> str:
 
 
 def _places(repository: str, path: str) -> dict[str, str]:
-    """Return {name of a service: the address that opens the file there}."""
-    if repository.startswith(GITHUB):
-        name = repository.removeprefix(GITHUB)
-        blob = f"{name}/blob/{BRANCH}/{path}"
-        return {
-            "Colab": f"https://colab.research.google.com/github/{blob}",
-            "Kaggle": f"https://kaggle.com/kernels/welcome?src={GITHUB}{blob}",
-            "Binder": _binder(f"gh/{name}", path),
-        }
-    if repository.startswith(GITLAB):
-        name = quote(repository.removeprefix(GITLAB), safe="")
-        return {"Binder": _binder(f"gl/{name}", path)}
-    return {}
-
-
-def _binder(project: str, path: str) -> str:
-    return f"https://mybinder.org/v2/{project}/{BRANCH}?labpath={quote(path, safe='')}"
+    """Return {name of a service: the address that opens the file there}; they read from GitHub alone."""
+    if not repository.startswith(GITHUB):
+        return {}
+    name = repository.removeprefix(GITHUB)
+    blob = f"{name}/blob/{BRANCH}/{path}"
+    labpath = quote(path, safe="")
+    return {
+        "Colab": f"https://colab.research.google.com/github/{blob}",
+        "Kaggle": f"https://kaggle.com/kernels/welcome?src={GITHUB}{blob}",
+        "Binder": f"https://mybinder.org/v2/gh/{name}/{BRANCH}?labpath={labpath}",
+    }
