@@ -9,7 +9,7 @@ import numpy as np
 
 
 class ArgumentChanged(Exception):
-    """Raised if a student's function changes one of its arguments in place; says which one."""
+    """Raised if a student's function changes an argument in place; the message says which one."""
 
 
 def call_unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -57,7 +57,7 @@ def _parameter_names(function, count):
 
 
 def _contents(value):
-    """Return a copy of what a function could change in an argument; None for an object of another kind."""
+    """Return a copy of the contents of an argument that a function could change; None for other objects."""
     if isinstance(value, np.ndarray):
         return value.copy()
     if isinstance(value, dict):

@@ -105,9 +105,8 @@ def with_what_they_use(cells: Set[int], names: Mapping[int, Names]) -> Set[int]:
     modules = set().union(*(cell.imported for cell in names.values()))
     # name: the cells that define or change it
     givers: defaultdict[str, deque[int]] = defaultdict(deque)
-    ends: dict[
-        int, dict[str, float]
-    ] = {}  # cell: {name that it uses: the cell before which it must be defined}
+    # cell: {name that it uses: the cell before which it must be defined}
+    ends: dict[int, dict[str, float]] = {}
     above: set[str] = set()
     for number, cell in names.items():
         for name in cell.defined | (cell.called - modules):  # a module's function changes nothing
@@ -147,7 +146,7 @@ def _read(names, table, used):
 
 
 def _root(node):
-    """Return the name that an expression such as a.b[0].c starts with, in a set; else none."""
+    """Return {name} with which an expression such as a.b[0].c starts; an empty set if it starts otherwise."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return {node.id} if isinstance(node, ast.Name) else set()

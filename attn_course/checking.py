@@ -61,12 +61,12 @@ def _check(question_id, answers):
     rng = np.random.default_rng(zlib.crc32(question_id.encode()))
     with listening() as caught:
         callers = [Answer(answer, caught) for answer in answers]
-        verdict = judge(question, part, rng, callers)
+        verdict = run_judge(question, part, rng, callers)
     return replace(verdict, remark=answer_cells.remark_on(part.answers))
 
 
 def _part(question, answers):
-    """Return the part that these answers belong to; a chain made by `derive` knows that it is one."""
+    """Return the part that these answers belong to: "derive" for chains, which know that they are chains."""
     judged = [part for part in question.parts if part.judge]
     if len(judged) > 1:
         kinds = {getattr(answer, "part", "code") for answer in answers if answer is not ...}
@@ -83,7 +83,7 @@ def _part(question, answers):
     return part
 
 
-def judge(
+def run_judge(
     question: Question,
     part: Part,
     rng: np.random.Generator,
@@ -91,7 +91,7 @@ def judge(
     *,
     limit: Callable[[float, Callable[[], str]], str] | None = None,
 ) -> Verdict:
-    """Return the verdict of one part's judge on `callers`, whichever process they call into.
+    """Return the verdict of one part's judge on `callers`, whichever process these call into.
 
     limit: the function that ends the work after some seconds, in place of `within`.
     """
@@ -141,7 +141,7 @@ class OutOfTime(BaseException):
 
 
 class StoppableThread(threading.Thread):
-    """A thread that ends without a word when `OutOfTime` comes once more, on its way out."""
+    """A thread that prints nothing if another `OutOfTime` arrives while it is ending."""
 
     def run(self) -> None:
         """Do the work."""
@@ -151,7 +151,7 @@ class StoppableThread(threading.Thread):
 
 @contextlib.contextmanager
 def listening() -> Iterator[list[warnings.WarningMessage]]:
-    """Keep what an answer prints off the page, and collect its warnings in the list given."""
+    """Keep what an answer prints off the page, and yield the list in which its warnings are collected."""
     with (
         warnings.catch_warnings(record=True) as caught,
         contextlib.redirect_stdout(io.StringIO()),
@@ -164,8 +164,8 @@ def listening() -> Iterator[list[warnings.WarningMessage]]:
 def within(seconds: float, work: Callable[[], str]) -> str:
     """Return `work()`, run in a thread of its own; raise NotYet if it does not finish in time.
 
-    On a busy machine it waits until the work has had that many seconds of a processor, within PATIENCE.
-    Where no thread can start it runs here, for as long as it takes.
+    On a busy machine the work may take longer, until it has used that many seconds of a processor, but at
+    most PATIENCE times as long. Where no thread can start, the work runs here for as long as it takes.
     """
     outcome: dict[str, Any] = {}
     used = time.process_time()

@@ -203,9 +203,8 @@ def _sentence(error: Exception, extra: str) -> str:
 def missing_package(package: str, extra: str) -> str:
     """Say that a package is not installed, and which line brings it."""
     extras = f"[{extra}]" if extra else ""
-    if not (
-        Path(__file__).parents[1] / "pyproject.toml"
-    ).is_file():  # a wheel, not the course's folder
+    project = Path(__file__).parents[1] / "pyproject.toml"
+    if not project.is_file():  # this runs from a wheel, not from the course's folder
         return f'{package} is not installed here; pip install "attention-course{extras}" brings it.'
     line = f'pip install -e ".{extras}"' if extras else "pip install -e ."
     return f"{package} is not installed here; in the course's folder, {line} brings it."

@@ -64,7 +64,7 @@ class Derivation:
 
     @cached_property
     def symbols(self) -> dict[str, Any]:
-        """{name: symbol} of all lines; another one of the same name is read as the first."""
+        """Return {name: symbol} of all lines; of several symbols with one name, the first."""
         import sympy as sp
 
         first: dict[str, Any] = {}
@@ -99,7 +99,7 @@ class Derivation:
     def together(self, show: Show = str) -> str:
         """Return a sentence on the first and the last line, and the values for which it holds."""
         statement = f"first line {self.proved} last line"
-        ranges, values = _places(self, show)
+        ranges, values = _ranges_and_values(self, show)
         if ranges:
             statement += f", for all {' and '.join(ranges)}"
         if not self.everywhere:
@@ -280,7 +280,7 @@ def strange_symbol(line: "Tree", claim: "Claim", domain: "Domain") -> str:
 
 
 def _helpers(chain, claim):
-    """{name: value} of the symbols in `where` that the question does not have."""
+    """Return {name: value} of the symbols in `where` that the question does not have."""
     from attn_course.proofs.trees import tree_of
 
     return {
@@ -291,7 +291,7 @@ def _helpers(chain, claim):
 
 
 def _values(where):
-    """(symbol, value) for the entries of `where` that give a value and not a range."""
+    """Yield (symbol, value) for the entries of `where` that give a value and not a range."""
     import sympy as sp
 
     for symbol, value in where.items():
@@ -311,7 +311,7 @@ def _other_premises(chain, question, claim):
 
 
 def turned_round(step: str, proved: str, relation: str) -> str:
-    """Return a sentence on a line that turns the direction round."""
+    """Return a sentence on a line whose relation points the other way than those before it."""
     return (
         f"{step} turns round: after {proved} a line with {relation} says nothing of the first line. Keep "
         "to one direction."
@@ -371,8 +371,8 @@ def _undeclared(chain):
     return []
 
 
-def _places(chain, show):
-    """Return the ranges of the symbols, equal ones together, and then the values."""
+def _ranges_and_values(chain, show):
+    """Return two lists of texts: the ranges of the symbols, equal ones together, and the values."""
     declared = {str(symbol): value for symbol, value in chain.where.items()}
     alike: dict[str, list[str]] = {}
     between = []
@@ -386,23 +386,23 @@ def _places(chain, show):
                 f"{name} = {show(value[0] if isinstance(value, tuple | list) else value)}"
             )
         elif value is None:
-            alike.setdefault(_kind(interval), []).append(name)
+            alike.setdefault(_assumed(interval), []).append(name)
         else:
             between.append(_between(interval, name, value, show))
-    ranges = [", ".join(names) + kind for kind, names in alike.items()]
+    ranges = [", ".join(names) + text for text, names in alike.items()]
     return ranges + between, values
 
 
-def _between(place, name, value, show):
-    """Return a range as it was declared; ends that are left out are written with <."""
+def _between(interval, name, value, show):
+    """Return a range as it was declared; ends that do not belong to it are written with <."""
     low, high = value
     text = name
-    if place.low:
-        shown = show(0 if place.low == ("Rational", 0, 1) else low)
-        text = f"{shown} {'<' if place.low_open else '<='} {text}"
-    if place.high:
-        shown = show(0 if place.high == ("Rational", 0, 1) else high)
-        text = f"{text} {'<' if place.high_open else '<='} {shown}"
+    if interval.low:
+        end = show(0 if interval.low == ("Rational", 0, 1) else low)
+        text = f"{end} {'<' if interval.low_open else '<='} {text}"
+    if interval.high:
+        end = show(0 if interval.high == ("Rational", 0, 1) else high)
+        text = f"{text} {'<' if interval.high_open else '<='} {end}"
     return text
 
 
@@ -422,17 +422,17 @@ def _symbols_left(chain):
     return [symbols[name] for name in sorted(names) if name in symbols]
 
 
-def _kind(place):
-    """Return the range of a symbol of which only assumptions are known, as text."""
-    if place.whole and place.low:
-        least = place.low[1]
+def _assumed(interval):
+    """Return as text the range that follows from the assumptions on a symbol; "" for any real number."""
+    if interval.whole and interval.low:
+        least = interval.low[1]
         return f" = {least}, {least + 1}, ..."
-    if place.whole:
+    if interval.whole:
         return " whole"
-    if place.low:
-        return " > 0" if place.low_open else " >= 0"
-    if place.high:
-        return " < 0" if place.high_open else " <= 0"
+    if interval.low:
+        return " > 0" if interval.low_open else " >= 0"
+    if interval.high:
+        return " < 0" if interval.high_open else " <= 0"
     return ""
 
 

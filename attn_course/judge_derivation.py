@@ -67,7 +67,7 @@ def _rows(data, name, *, is_value):
 
 
 def judge_derivations(answers: Sequence[Caller], claims: Sequence[Claim]) -> None:
-    """Raise NotYet unless each chain proves its claim; it tells what share of the chains does."""
+    """Raise NotYet, with the share of the chains that prove their claims, unless all of them do."""
     read: list[tuple[list[ChainLine], dict[str, Tree]] | NotYet | None] = []
     for answer, claim in zip(answers, claims, strict=True):
         try:
@@ -172,7 +172,7 @@ def _judge_end(end, proved, claim, comparer):
         )
     if not implies(proved, claim.relation) and proved != EQUAL:
         raise NotYet(f"{claim.name} proves {proved}, where {claim.relation} is asked for.")
-    outcome = comparer.compare(claim.wanted, EQUAL, end)
+    outcome = comparer.compare(claim.goal_tree, EQUAL, end)
     if outcome.state == FAILS:
         slip = comparer.named_slip(end, claim.slip_trees)
         raise NotYet(_other_end(end, proved, claim, comparer, slip), mistake=slip)
@@ -187,11 +187,11 @@ def _judge_end(end, proved, claim, comparer):
 
 def _other_end(end, proved, claim, comparer, slip):
     """Return a sentence on a last line that is not the one that is asked for."""
-    place, wanted, found = comparer.difference_at(claim.wanted, end)
-    what, better = "not what is asked for", "is required"
+    point, goal, value = comparer.difference_at(claim.goal_tree, end)
+    fault, comparison = "not what is asked for", "is required"
     if proved != EQUAL:
-        what, better = "not the best bound", "is a bound too"
-    where = f"at {place} " if place else ""
+        fault, comparison = "not the best bound", "is a bound too"
+    where = f"at {point} " if point else ""
     cause = f" ({slip})" if slip else ""
-    seen = f": {where}it is {found}, and {wanted} {better}" if wanted else ""
-    return f"every step of {claim.name} holds, but its last line is {what}{seen}{cause}."
+    difference = f": {where}it is {value}, and {goal} {comparison}" if goal else ""
+    return f"every step of {claim.name} holds, but its last line is {fault}{difference}{cause}."

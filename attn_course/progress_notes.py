@@ -173,7 +173,7 @@ class Progress:
 
     @property
     def next(self) -> tuple[str, str] | None:
-        """The question to go on with: of the first notebook that is begun and unfinished, if any."""
+        """The first open question of the first notebook that is begun and unfinished, else of any other."""
         open_ = [notebook for notebook in self.notebooks if notebook.next]
         begun = [notebook for notebook in open_ if notebook.is_begun]
         chosen = (begun or open_)[:1]

@@ -99,18 +99,21 @@ class Claim:
 
     @cached_property
     def first_line(self) -> "Tree":
+        """The given line as the tree that the proof engine reads."""
         from attn_course.proofs.trees import tree_of
 
         return tree_of(self.start)
 
     @cached_property
-    def wanted(self) -> "Tree":
+    def goal_tree(self) -> "Tree":
+        """The goal as such a tree."""
         from attn_course.proofs.trees import tree_of
 
         return tree_of(self.goal)
 
     @cached_property
     def slip_trees(self) -> "dict[str, Tree]":
+        """The slips as such trees: {sentence: tree}."""
         from attn_course.proofs.trees import tree_of
 
         return {sentence: tree_of(expression) for sentence, expression in self.slips.items()}

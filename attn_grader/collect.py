@@ -479,7 +479,7 @@ def _inner_archive(copy):
 
 
 def _size_of_directory(data):
-    """Return how long the list of files at the end of an archive is, by whichever record has more."""
+    """Return the size in bytes of an archive's list of files, the larger one if two records differ."""
     end = data.rfind(END_OF_ARCHIVE)
     tail = data[end : end + 22]
     if end < 0 or len(tail) < 22:

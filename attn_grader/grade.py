@@ -14,7 +14,7 @@ import numpy as np
 
 from attn_course import register
 from attn_course.answers import NotYet
-from attn_course.checking import OutOfTime, judge
+from attn_course.checking import OutOfTime, run_judge
 from attn_course.magics import parsed
 from attn_course.register import Part, Question
 from attn_course.verdict import State
@@ -160,7 +160,7 @@ def verdict_of(
     patient = replace(question, seconds=PATIENCE * question.seconds)
     rng = random_numbers(job.secret, question.id, part.kind)
     answers = session.answers(part.answers, patient.seconds)
-    verdict = judge(patient, part, rng, answers, limit=within_cpu)
+    verdict = run_judge(patient, part, rng, answers, limit=within_cpu)
     status, message = verdict.status, one_line(verdict.message)
     if status == State.NOT_ATTEMPTED and not own:
         message = "its cell is gone, and nothing has the name that the question asks for."

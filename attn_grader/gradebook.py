@@ -76,9 +76,8 @@ class Sheet:
     tiers: Counter[str] = field(default_factory=Counter)  # number of files graded in each sandbox
     ungraded: dict[str, str] = field(default_factory=dict)  # of each notebook: why
     published: list[str] = field(default_factory=list)  # questions answered by the public solution
-    undated: dict[str, str] = field(
-        default_factory=dict
-    )  # of each notebook: why its date cannot be
+    # {notebook: why its date cannot be}
+    undated: dict[str, str] = field(default_factory=dict)
 
     def of_notebook(self, notebook: str) -> list[GradebookEntry]:
         """Return the entries of one notebook."""

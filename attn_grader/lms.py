@@ -19,9 +19,8 @@ from attn_course.errors import UserError
 from attn_grader.roster import RosterRow
 from attn_grader.spreadsheet import guarded, number, read_rows
 
-Rows = Sequence[
-    tuple[RosterRow, dict[str, str]]
-]  # students with {notebook: points}; blank: not known
+# Students with {notebook: points}; blank where the points are not known.
+Rows = Sequence[tuple[RosterRow, dict[str, str]]]
 Table = list[dict[str, str]]  # rows by their columns
 METADATA = "submission_metadata.yml"  # of Gradescope
 CANVAS = re.compile(

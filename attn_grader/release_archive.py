@@ -159,7 +159,7 @@ def write_entries(target: Path, entries: Iterable[tuple[str, bytes]]) -> int:
 
 
 def _build_time():
-    """Return the seconds since 1970 that the environment has as the date of the build, else the present."""
+    """Return the date of the build in seconds since 1970: SOURCE_DATE_EPOCH if it is set, else now."""
     text = os.environ.get("SOURCE_DATE_EPOCH")
     if not text:
         return time.time()

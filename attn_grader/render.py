@@ -177,7 +177,7 @@ def _in_known_environments(formula):
 
 
 def _clean(element, depth=0):
-    """Return the element with known tags and attributes alone; its texts are text."""
+    """Return a copy of the element that has only the tags and attributes allowed, and plain text in them."""
     if depth > MAX_DEPTH:
         raise ValueError("too deep")
     tag = element.tag if element.tag in TAGS else "mrow"

@@ -13,7 +13,7 @@ import numpy as np
 from course import JUDGED, answers_in, bank
 
 from attn_course.answers import Answer
-from attn_course.checking import judge, listening
+from attn_course.checking import listening, run_judge
 from attn_course.derivation import Derivation
 
 EXPECTED = {"RIGHT": "correct", "WRONG": "not yet"}
@@ -49,7 +49,7 @@ def surprises(question, part, seed):
     for name, answers, status in on_record(question, part):
         with listening() as caught:
             callers = [Answer(answer, caught) for answer in answers]
-            verdict = judge(question, part, np.random.default_rng(seed), callers)
+            verdict = run_judge(question, part, np.random.default_rng(seed), callers)
         if verdict.status != status:
             yield f"{question.id} {part.kind}, seed {seed}, {name}: {verdict.status}, {verdict.message}"
 

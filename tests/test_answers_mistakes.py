@@ -66,14 +66,14 @@ def told(table, *answers):
     trials = Trials(table)
     with pytest.raises(NotYet) as error:
         for x, found in answers:
-            trials.judge(found, x, f"at {x:g} it is {found:g}", x)
+            trials.require(found, x, f"at {x:g} it is {found:g}", x)
     return str(error.value)
 
 
 def test_nothing_is_said_about_right_answers():
     trials = Trials(slips)
     for x in (1.0, 2.0, 3.0):
-        trials.judge(x, x, "never shown", x)
+        trials.require(x, x, "never shown", x)
     assert len(trials) == 3
 
 
@@ -113,7 +113,7 @@ def test_what_a_judge_has_seen_for_itself_explains_too():
 
     trials = Trials(table)
     with pytest.raises(NotYet, match="it is negative: at 1"):
-        trials.judge(-1.0, 1.0, "at 1", -1.0, 1.0)
+        trials.require(-1.0, 1.0, "at 1", -1.0, 1.0)
 
     @seen
     def conditions(found, x):
@@ -134,10 +134,10 @@ def test_a_fact_may_be_made_of_the_inputs_once_it_is_needed():
         return f"at {x:g} it is off"
 
     trials = Trials(slips)
-    trials.judge(1.0, 1.0, fact, 1.0)
+    trials.require(1.0, 1.0, fact, 1.0)
     assert not made
     with pytest.raises(NotYet, match=r"^at 7 it is off\.$"):
-        trials.judge(0.5, 7.0, fact, 7.0)
+        trials.require(0.5, 7.0, fact, 7.0)
 
 
 @pytest.mark.parametrize(

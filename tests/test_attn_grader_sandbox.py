@@ -26,7 +26,7 @@ from sandbox_sessions import (
 
 from attn_course import derivation, judge_derivation, register
 from attn_course.answers import NotYet
-from attn_course.checking import OutOfTime, judge
+from attn_course.checking import OutOfTime, run_judge
 from attn_course.proofs import compare_lines, domains
 from attn_grader import notebook
 from attn_grader.sandbox import Limits, kernel, policy
@@ -352,7 +352,7 @@ def judged(session, question_id, kind):
     question = register.find(question_id)
     part = question.part(kind)
     callers = session.answers(part.answers, question.seconds)
-    return judge(question, part, np.random.default_rng(), callers)
+    return run_judge(question, part, np.random.default_rng(), callers)
 
 
 def test_the_stack_memory_and_environment_of_a_child_hold_no_secret_of_the_judge(monkeypatch, tier):

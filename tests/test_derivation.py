@@ -332,7 +332,7 @@ def plain_value(tree, seed, bound=()):
 def is_false(chain, claim):
     """Whether a line of the chain is wrong at one of a few points, in floats, or the last is not the goal."""
     lines = [claim.domain.with_values(line.tree) for line in chain]
-    goal = claim.domain.with_values(claim.wanted)
+    goal = claim.domain.with_values(claim.goal_tree)
     for seed in range(4):
         try:
             values = [float(plain_value(line, seed)) for line in lines]

@@ -224,7 +224,6 @@ ENDINGS = (".cfg", ".lock", ".md", ".py", ".sh", ".toml", ".yml")
 TEXTS = [
     *ROOT.glob("*.md"),
     *(ROOT / "docs").glob("**/*.md"),
-    *(ROOT / "site").glob("**/*.md"),
     *(ROOT / "solutions").glob("*.py"),
     *MODULES,
 ]

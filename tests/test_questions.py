@@ -11,7 +11,7 @@ from seed_stability import draw_pairs, surprises
 
 from attn_course import check, checking, hint, register
 from attn_course.answers import Answer
-from attn_course.checking import judge, listening, within
+from attn_course.checking import listening, run_judge, within
 from attn_course.markers import solution_lines
 
 QUESTIONS = [question for name in WRITTEN for question in register.questions_of(name)]
@@ -83,7 +83,7 @@ def test_a_table_of_the_answers_that_check_asks_for_earns_nothing(question, part
     assert check(question.id, *(table.learn for table in tables))
     with listening() as caught:
         callers = [Answer(table.recite, caught) for table in tables]
-        assert not judge(question, part, np.random.default_rng(7), callers)
+        assert not run_judge(question, part, np.random.default_rng(7), callers)
 
 
 @pytest.mark.parametrize(("question", "answers"), entries("RIGHT"))

@@ -13,7 +13,7 @@ from course import JUDGED, answers_in
 
 from attn_course import derive
 from attn_course.answers import Answer
-from attn_course.checking import judge, listening
+from attn_course.checking import listening, run_judge
 
 HUGE = 1.7e308
 TINY = 5e-324
@@ -186,7 +186,7 @@ def judged(question, part, **changed):
     answers = reference(question, part) | changed
     with listening() as caught:
         callers = [Answer(answer, caught) for answer in answers.values()]
-        return judge(question, part, np.random.default_rng(SEED), callers)
+        return run_judge(question, part, np.random.default_rng(SEED), callers)
 
 
 def functions_of(question, part):

@@ -12,7 +12,7 @@ from bank.two_heads import one_each, scaled
 
 from attn_course import check, register
 from attn_course.answers import Answer
-from attn_course.checking import judge
+from attn_course.checking import run_judge
 
 ENOUGH = re.compile(r"multiply (?:the query|both queries) by at least ([0-9.e+]*[0-9])")
 
@@ -134,4 +134,4 @@ def test_an_overflow_is_called_one_under_every_seed():
     attend, fragment = TRANSFORMER["6.3"]["exponentials of large scores"]
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        assert fragment in judge(question, question.part("code"), rng, [Answer(attend)]).message
+        assert fragment in run_judge(question, question.part("code"), rng, [Answer(attend)]).message

@@ -6,7 +6,7 @@ A judge reads as inputs it draws, a property, and a table of mistakes:
     for size in rng.permutation((1, 2, 5, 40)):
         values = rng.normal(size=size)
         answer = number(mean(values))
-        trials.judge(answer, values.mean(), f"the mean of {size} numbers came out as {answer:.4g}", values)
+        trials.require(answer, values.mean(), f"the mean of {size} numbers came out as {answer:.4g}", values)
 
 A mistake is named only where it explains every trial made so far, the right ones too. Where two give
 the same numbers, both are named; where more do, none is.
@@ -164,14 +164,14 @@ class Trials:
         self._trials.append(Trial(answer, right, fact, inputs))
 
     def settle(self) -> None:
-        """NotYet for the first wrong trial, with the mistake that explains all trials if one does."""
+        """Raise NotYet for the first wrong trial, with the mistake that explains all trials, if any does."""
         for trial in self._trials:
             if not self._holds(trial):
                 fact = trial.fact if isinstance(trial.fact, str) else trial.fact(*trial.inputs)
                 mistake = self._explanation(trial)
                 raise NotYet(f"{mistake}: {fact}." if mistake else f"{fact}.", mistake=mistake)
 
-    def judge(self, answer: Any, right: Any, fact: Fact, *inputs: Any) -> None:
+    def require(self, answer: Any, right: Any, fact: Fact, *inputs: Any) -> None:
         """Add one trial and settle at once, where a single answer already says much."""
         self.add(answer, right, fact, *inputs)
         self.settle()

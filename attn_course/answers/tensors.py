@@ -21,9 +21,9 @@ def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
     return Trials(mistakes, relative=TOLERANCE, absolute=TOLERANCE)
 
 
-def close(found: Any, wanted: Any) -> bool:
+def close(answer: Any, target: Any) -> bool:
     """Return True if two answers of the same shape agree as closely as float32 allows."""
-    return same(found, wanted, TOLERANCE, TOLERANCE)
+    return same(answer, target, TOLERANCE, TOLERANCE)
 
 
 def only_tensors(result: dict, name: str, count: int) -> list[np.ndarray]:
@@ -48,44 +48,44 @@ def leaves_of(arrays: Mapping[str, np.ndarray]) -> dict:
     return {name: as_leaf(values) for name, values in arrays.items()}
 
 
-def distance(found: np.ndarray, right: Any, setting: str) -> str:
-    """Return a clause on how `found` differs from an array or tensor: in shape, by nan, or by how much."""
+def distance(answer: np.ndarray, right: Any, setting: str) -> str:
+    """Return a clause on how `answer` differs from an array or tensor: in shape, by nan, or by how much."""
     target = right.detach().numpy() if hasattr(right, "detach") else right
-    if found.shape != target.shape:
-        return f"the shape is {found.shape}, expected {target.shape} ({setting})"
-    if np.isnan(found).any():
+    if answer.shape != target.shape:
+        return f"the shape is {answer.shape}, expected {target.shape} ({setting})"
+    if np.isnan(answer).any():
         return f"the result contains nan, not a number ({setting})"
-    if np.isinf(found).any():
+    if np.isinf(answer).any():
         return f"the result contains an infinity ({setting})"
-    return f"it is off by up to {largest_gap(found, target):.2g} ({setting})"
+    return f"it is off by up to {largest_gap(answer, target):.2g} ({setting})"
 
 
-def judge_gradients(found: Any, right: Any, leaves: Mapping[str, Any], setting: str) -> None:
-    """NotYet unless the gradients found are those of `right`, a tensor made of `leaves`.
+def judge_gradients(gradients: Any, right: Any, leaves: Mapping[str, Any], setting: str) -> None:
+    """Raise NotYet unless the gradients are those of `right`, a tensor made of `leaves`.
 
-    found: a list of arrays in the order of the leaves, or {name: array}; None where none flow.
+    gradients: a list of arrays in the order of the leaves, or {name: array}; None where none flow.
     leaves: {name: tensor}.
     """
-    if found is None:
+    if gradients is None:
         raise NotYet(f"{DETACHED}.")
-    if not isinstance(found, Mapping):
-        found = dict(zip(leaves, found, strict=False))
+    if not isinstance(gradients, Mapping):
+        gradients = dict(zip(leaves, gradients, strict=False))
 
     targets = gradients_of(right, list(leaves.values())) or []
-    for name, gradient in zip(leaves, targets, strict=True):
-        if name not in found:
+    for name, target in zip(leaves, targets, strict=True):
+        if name not in gradients:
             raise NotYet(f"{DETACHED} before it reaches {name}.")
-        if not close(found[name], gradient):
-            told = _gradient_is_off(found[name], gradient)
-            raise NotYet(f"the output is right, but the gradient of {name} {told} ({setting}).")
+        if not close(gradients[name], target):
+            fault = _fault_of(gradients[name], target)
+            raise NotYet(f"the output is right, but the gradient of {name} {fault} ({setting}).")
 
 
-def _gradient_is_off(found, wanted):
-    if found.shape != wanted.shape:
-        return f"has shape {found.shape}, expected {wanted.shape}"
-    if np.isnan(found).any():
+def _fault_of(gradient, target):
+    if gradient.shape != target.shape:
+        return f"has shape {gradient.shape}, expected {target.shape}"
+    if np.isnan(gradient).any():
         return "contains nan"
-    return f"is off by {largest_gap(found, wanted):.2g}"
+    return f"is off by {largest_gap(gradient, target):.2g}"
 
 
 def loaded(result: dict, parameters: Mapping[str, np.ndarray]) -> dict:

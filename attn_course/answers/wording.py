@@ -4,9 +4,9 @@ from collections.abc import Iterable
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """counted(1, "tensor") is "1 tensor", counted(2, "tensor") is "2 tensors".
+    """Return a number with its noun: "1 tensor", "2 tensors".
 
-    plural: where an s at the end is not enough.
+    plural: the plural of the noun, if an s at the end is not enough.
     """
     if number == 1:
         return f"1 {noun}"
@@ -14,13 +14,13 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def agree(subject: str, singular: str, plural: str) -> str:
-    """The subject and the form of a verb that fits: a first noun in -s is taken for a plural."""
+    """Return the subject with the form of the verb that fits; a first noun in -s counts as a plural."""
     noun = subject.split(" of ")[0].split(" for ")[0]
     is_plural = noun.endswith("s") and not noun.endswith(("bias", "is", "ss", "us"))
     return f"{subject} {plural if is_plural else singular}"
 
 
 def listed(words: Iterable[str]) -> str:
-    """listed("abc") is "a, b and c"."""
+    """Return words as a list in a sentence: "a, b and c"."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last

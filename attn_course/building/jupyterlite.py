@@ -122,7 +122,7 @@ def _build_lite(lite: Path, out: Path, contents: Path, wheel: Path) -> None:
 
 
 def _run(command: list[Any]) -> str:
-    """What a command prints, or its last words as one sentence."""
+    """Return what a command prints; raise UserError with its last line if it fails."""
     done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no reason given"]
@@ -159,7 +159,7 @@ def _serve_pyodide(wheel: Path, site: Path, pyodide: Path, lite: Path) -> None:
 
 
 def _download_widgets(lite: Path, served: Path) -> None:
-    """The wheels behind the sliders, which no Pyodide has, in the versions that JupyterLite's folder has."""
+    """Download the wheels of the sliders, which Pyodide lacks, in the versions beside JupyterLite."""
     python = lite.parent / "python"
     names = ("comm", "ipywidgets", "jupyterlab_widgets")
     script = "import importlib.metadata as m, sys; print(*(f'{n}=={m.version(n)}' for n in sys.argv[1:]))"
@@ -234,7 +234,7 @@ def write_wheel(root: Path, contents: Path, folder: Path) -> Path:
 
 
 def _configure(site: Path, *, is_served: bool) -> None:
-    """JupyterLite's settings: our Pyodide, our packages, a cache, saving every few seconds."""
+    """Write JupyterLite's settings: our Pyodide, our packages, a cache, saving every few seconds."""
     path = site / "jupyter-lite.json"
     settings = json.loads(path.read_text("utf-8"))
     data = settings["jupyter-config-data"]
@@ -261,7 +261,7 @@ def _configure(site: Path, *, is_served: bool) -> None:
 
 
 def _public_address(site: Path) -> str:
-    """Where JupyterLite loads Pyodide from, as its extension has it."""
+    """Return the address from which JupyterLite's extension loads Pyodide."""
     for path in sorted((site / "extensions").rglob("*.js")):
         if address := re.search(r'https://[^"\s]+/pyodide\.mjs', path.read_text("utf-8")):
             return address[0]

@@ -1,4 +1,4 @@
-"""One causal layer learns to say the token r back, told of positions in four ways.
+"""One causal layer learns to repeat an earlier token, with positions encoded in four ways.
 
 `python -m attn_course.runs position` records every way and three seeds.
 """
@@ -84,7 +84,7 @@ class OneLayer(nn.Module):
         return x, q, k
 
     def forward(self, letters: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Logits (B, T, letters) for letters (B, T) at positions (T,), 0, 1, 2 ... if None."""
+        """Return logits (B, T, letters) for letters (B, T) at positions (T,), by default 0, 1, 2, ..."""
         if positions is None:
             positions = torch.arange(letters.shape[1])
 
@@ -95,13 +95,13 @@ class OneLayer(nn.Module):
 
     @torch.no_grad()
     def scores(self, letters: Tensor) -> Tensor:
-        """Mean scores (T, T) over the sequences (B, T): query t with key s, divided by sqrt(D)."""
+        """Return the mean scores (T, T) over the sequences (B, T): query t with key s, divided by sqrt(D)."""
         _, q, k = self.queries_and_keys(letters, torch.arange(letters.shape[1]))
         return (q @ k.mT).mean(0) / q.shape[-1] ** 0.5
 
 
 def sinusoid(positions: Tensor, width: int, base: float = BASE) -> Tensor:
-    """Sine and cosine of positions (T,) times base ** (-2i / width), by turns: (T, width)."""
+    """Return sine and cosine, by turns, of positions (T,) times base ** (-2i / width): (T, width)."""
     hand = torch.tensor([0.0, 1.0])  # at twelve: (sin 0, cos 0)
     hands = hand.repeat(width // 2)
 
@@ -110,13 +110,13 @@ def sinusoid(positions: Tensor, width: int, base: float = BASE) -> Tensor:
 
 
 def draw_letters(setting: CopySetting, count: int, length: int, seed: int) -> Tensor:
-    """Sequences (count, length) of independent, equally likely letters."""
+    """Draw sequences (count, length) of independent, equally likely letters."""
     source = torch.Generator().manual_seed(seed)
     return torch.randint(setting.num_letters, (count, length), generator=source)
 
 
 def train(way: str, seed: int = 0, setting: CopySetting | None = None) -> OneLayer:
-    """A model trained on sequences of setting.length; the loss starts where there is a token to say."""
+    """Return a model trained on sequences of setting.length; its loss begins with the first token to say."""
     setting = setting or CopySetting()
     torch.manual_seed(seed)
     model = OneLayer(way, setting)
@@ -140,7 +140,7 @@ def train(way: str, seed: int = 0, setting: CopySetting | None = None) -> OneLay
 
 
 def _loss(logits, letters, back):
-    """Cross-entropy of logits (B, T, letters) for the letters (B, T) said `back` tokens later."""
+    """Return the cross-entropy of logits (B, T, letters) for letters (B, T) said `back` tokens later."""
     predicted = logits[:, back:].flatten(0, 1)
     targets = letters[:, :-back].flatten()
     return nn.functional.cross_entropy(predicted, targets)
@@ -150,7 +150,7 @@ def _loss(logits, letters, back):
 def accuracy(
     model: OneLayer, setting: CopySetting | None = None, back: int | None = None
 ) -> np.ndarray:
-    """Share of right letters at each position of the query, (test_length,); nan where there is none.
+    """Return the share of right letters at each position, (test_length,); nan where none is to be said.
 
     back: which token counts as right, that of the task if None.
     """
@@ -171,12 +171,12 @@ def accuracy(
 
 
 def by_band(values: np.ndarray) -> list[float]:
-    """Means of values (test_length,) over each band of positions, as far as there are values."""
+    """Return the mean of values (test_length,) over each band of positions, leaving nan out."""
     return [float(np.nanmean(values[low : high + 1])) for low, high in BANDS]
 
 
 def score_at_distance(model: OneLayer, low: int, high: int, distance: int) -> float:
-    """Mean score of queries at positions low..high with the key `distance` before them."""
+    """Return the mean score of queries at positions low..high with the key `distance` before them."""
     length = high + 1
     letters = draw_letters(CopySetting(), 200, length, TEST_SEED)
     scores = model.scores(letters)
@@ -188,7 +188,7 @@ def score_at_distance(model: OneLayer, low: int, high: int, distance: int) -> fl
 
 
 def order_blind_bound(num_tokens: int, num_letters: int = 8) -> float:
-    """Best chance to name one of num_tokens earlier tokens if only their counts are known.
+    """Return the best chance to name one of num_tokens earlier tokens if only their counts are known.
 
     They are exchangeable, so the best guess is the commonest letter, right in E[max count] / num_tokens.
     E[max] adds up P(max > m); no count exceeds m with the chance that independent Poisson counts, none
@@ -227,7 +227,7 @@ def bound_by_position() -> np.ndarray:
 
 
 def extend(model: OneLayer, frequencies: np.ndarray) -> OneLayer:
-    """A copy of a model with RoPE whose pairs turn by other frequencies, (D / 2,), a geometric ladder."""
+    """Return a copy of a model with RoPE whose pairs turn by these frequencies: (D / 2,), geometric."""
     first, second = frequencies[:2]
     longer = copy.deepcopy(model)
     longer.stretch = float(1 / first)
@@ -236,7 +236,7 @@ def extend(model: OneLayer, frequencies: np.ndarray) -> OneLayer:
 
 
 def ways_to_extend(factor: float) -> dict[str, np.ndarray]:
-    """{name: frequencies} for sequences that are longer by this factor than those of training."""
+    """Return {name: frequencies} for sequences that are longer by this factor than those of training."""
     width = CopySetting().width
     ntk_base = BASE * factor ** (width / (width - 2))
     return {
@@ -268,7 +268,7 @@ def share_right(model: OneLayer, length: int, back: int = 3) -> float:
 
 
 def record_longer(seeds: Sequence[int] = tuple(range(5))) -> dict:
-    """RoPE at 2 and 4 times the trained length, extended in each way, without and with further training."""
+    """Record RoPE at 2 and 4 times the trained length, for each way to extend it and after more training."""
     trained = [train("RoPE", seed) for seed in seeds]
     results: dict[str, dict] = {}
     for factor in (2, 4):
@@ -303,9 +303,9 @@ def table_of_longer(results: dict) -> str:
 
 
 def record(seeds: tuple[int, ...] = (0, 1, 2)) -> dict:
-    """Return every way from each seed: accuracy by band, and what the models of the first seed score.
+    """Record the accuracy by band of every way and seed, and the scores of the first seed's models.
 
-    Besides: the ways with a place for each position, trained at many offsets.
+    The ways "learned" and "sinusoid" are recorded once more, trained at random offsets.
     """
     models = {way: [train(way, seed) for seed in seeds] for way in WAYS}
     moved = replace(CopySetting(), most_offset=112)
@@ -335,7 +335,7 @@ def _bands(models):
 
 
 def _rounded(values):
-    """To four places, as they are written down."""
+    """Return the values as they are recorded, with four digits after the point."""
     return [round(float(value), 4) for value in values]
 
 

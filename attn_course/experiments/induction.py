@@ -48,7 +48,7 @@ class LetterBatch(NamedTuple):
 
 
 def songs(count: int, seed: int) -> LetterBatch:
-    """Songs and pieces of them; asked for is the next letter wherever a piece goes on."""
+    """Draw songs and pieces of them; the next letter is asked for wherever a piece goes on."""
     source = torch.Generator().manual_seed(seed)
     letters = _shuffled_alphabets(count, source)
     lengths = SHORTEST + torch.randint(LONGEST + 1 - SHORTEST, (count,), generator=source)
@@ -71,7 +71,7 @@ def songs(count: int, seed: int) -> LetterBatch:
 
 
 def said_twice(count: int, seed: int, num_different: int = 10) -> LetterBatch:
-    """Different letters, said twice; asked for is the next letter the second time."""
+    """Draw different letters, said twice; the second time, the next letter is asked for."""
     source = torch.Generator().manual_seed(seed)
     letters = _shuffled_alphabets(count, source)[:, :num_different]
     asked = torch.zeros(count, 2 * num_different, dtype=torch.bool)
@@ -143,11 +143,11 @@ class AttentionOnly(nn.Module):
         return Trace(streams, all_written, all_weights, x @ self.read_out)
 
     def forward(self, letters: Tensor) -> Tensor:
-        """Logits (B, T, letters) of the next letter."""
+        """Return logits (B, T, letters) of the next letter."""
         return self.trace(letters).logits
 
     def weights_of(self, layer: int, head: int) -> tuple[np.ndarray, ...]:
-        """(W_q, W_k, W_v, W_o) of one head as arrays; (D, d) three times, (d, D)."""
+        """Return (W_q, W_k, W_v, W_o) of one head as arrays: (D, d) three times, then (d, D)."""
         maps = (self.W_q, self.W_k, self.W_v, self.W_o)
         return tuple(one[layer, head].detach().numpy() for one in maps)
 
@@ -189,21 +189,21 @@ def train(setting: Setting | None = None, seed: int = 0, draw: Draw = songs) -> 
 
 
 def _schedule(step, setting):
-    """Return the share of the rate: up in a straight line, then down to a tenth."""
+    """Return the factor of the learning rate: linear warm-up, then a straight line down to a tenth."""
     up = (step + 1) / setting.warm_up
     down = 1 - 0.9 * (step - setting.warm_up) / max(1, setting.steps - setting.warm_up)
     return min(up, down)
 
 
 def _asked_for(logits, batch):
-    """Logits (n, letters) and next letters (n,) at the places that are asked."""
+    """Return logits (n, letters) and next letters (n,) at the places that are asked for."""
     asked = batch.asked[:, :-1]
     return logits[:, :-1][asked], batch.letters[:, 1:][asked]
 
 
 @torch.no_grad()
 def _measure(model):
-    """Accuracy on letters said twice, and the best score of a head in the first and in the last layer."""
+    """Measure the accuracy on letters said twice, and the best head of the first and of the last layer."""
     batch = said_twice(40, TEST_SEED)
     previous, following = head_scores(model.trace(batch.letters), batch)
     return {
@@ -221,7 +221,7 @@ def accuracy(model: AttentionOnly, batch: LetterBatch, change: Change | None = N
 
 
 def head_scores(trace: Trace, batch: LetterBatch) -> tuple[Tensor, Tensor]:
-    """(previous-token scores, induction scores), each (layers, H), the mean over sequences."""
+    """Return (previous-token scores, induction scores), each (layers, H), the mean over sequences."""
     weights = torch.stack(trace.weights)  # (layers, B, H, T, T)
     previous = weights.diagonal(-1, -2, -1).mean((1, 3))
 
@@ -237,7 +237,7 @@ def head_scores(trace: Trace, batch: LetterBatch) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def ablated(model: AttentionOnly, batch: LetterBatch, heads: Sequence[tuple[int, int]]) -> float:
-    """Accuracy where these heads, (layer, head), write their mean over the sequences at each place."""
+    """Return the accuracy if these heads, (layer, head), write their mean over sequences at each place."""
 
     def change(layer: int, written: Tensor) -> Tensor:
         silenced = [head for its_layer, head in heads if its_layer == layer]
@@ -280,7 +280,7 @@ def rows_right(num_heads: int, starts: int = 60, steps: int = 300, seed: int = 0
 
 
 def record(seeds: Sequence[int] = range(10)) -> dict:
-    """Two layers, one layer, and the model that was fooled; every seed."""
+    """Record models of two layers and of one, and one trained on ten letters said twice, for every seed."""
     kinds = {
         "2 layers x 2 heads": (Setting(), songs),
         "2 layers x 1 head": (Setting(num_heads=1), songs),

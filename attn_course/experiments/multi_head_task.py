@@ -67,10 +67,7 @@ class LastWord(nn.Module):
         self.place.weight.data *= SPREAD
 
     def ids(self, sentences: Iterable[Sentence]) -> Tensor:
-        """Sentences of equally many words as numbers.
-
-        Returns (B, T), the place of each word in the vocabulary.
-        """
+        """Return sentences of one length as numbers (B, T): the place of each word in the vocabulary."""
         rows = [[self.vocabulary.index(word) for word in sentence] for sentence in sentences]
         return torch.tensor(rows)
 
@@ -101,13 +98,13 @@ class LastWord(nn.Module):
         return probabilities.gather(-1, ids[:, -1:])[:, 0]
 
     def share_right(self, ids: Tensor, attention: nn.Module | None = None) -> float:
-        """In how many sentences, (B, T), the likeliest word is the one that comes last."""
+        """Return the share of sentences, (B, T), whose last word the model finds likeliest."""
         likeliest = self(ids[:, :-1], attention).argmax(-1)
         is_right = likeliest == ids[:, -1]
         return float(is_right.double().mean())
 
     def fit(self, ids: Tensor, *, steps: int, rate: float) -> None:
-        """Learn the last word of all sentences, (B, T), all of them in every step."""
+        """Train on the last word of all sentences, (B, T), all of them in every step."""
         optimiser = torch.optim.Adam(self.parameters(), lr=rate)
         for _ in range(steps):
             loss = -self.chances(ids).log().mean()
@@ -122,7 +119,7 @@ def train(
     setting: TaskSetting | None = None,
     layer: type[nn.Module] | None = None,
 ) -> LastWord:
-    """Return a model that has learnt all sentences as well as it could.
+    """Return a model that is trained on all sentences.
 
     layer: a class that 6.6 accepts, in place of the course's; it starts from the same parameters.
     """
@@ -136,7 +133,7 @@ def train(
 
 
 def record(seeds: Sequence[int] = tuple(range(10))) -> dict:
-    """The share of right last words for each number of heads and each seed, after the same training."""
+    """Record the share of right last words for each number of heads and each seed, equally trained."""
     setting = TaskSetting(steps=600)
     shares: dict[str, list[float]] = {}
     num_parameters = {}
@@ -162,7 +159,7 @@ def recorded() -> dict:
 
 
 def table(results: dict) -> str:
-    """A line for each number of heads: the parameters of the layer, and the share right from each seed."""
+    """Return a line for each number of heads: parameters of the layer, and the share right of each seed."""
     seeds = "".join(f"{seed:>6}" for seed in results["seeds"])
     lines = [f"heads  parameters  right, by seed {seeds}"]
     for num_heads, shares in results["right"].items():

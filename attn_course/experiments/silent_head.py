@@ -53,7 +53,7 @@ class SilentHead(nn.Module):
 
     @property
     def has_sink(self) -> bool:
-        """True if a sink competes with the keys."""
+        """Return True if a sink competes with the keys."""
         return self.kind.startswith("sink")
 
     def forward(self, text: NumberedTexts, mask: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ def frequencies(d: int, base: float = BASE) -> np.ndarray:
 
 
 def hand(positions: ArrayLike, pair: int, d: int) -> np.ndarray:
-    """Sine and cosine of one pair of coordinates at positions (T,): (T, 2)."""
+    """Return sine and cosine of one pair of coordinates at positions (T,): (T, 2)."""
     angles = np.asarray(positions) * frequencies(d)[pair]
     return np.stack([np.sin(angles), np.cos(angles)], -1)
 
@@ -28,7 +28,7 @@ def distance(steps: ArrayLike, d: int, base: float = BASE) -> np.ndarray:
 
 
 def closest(d: int, most: int) -> tuple[int, float]:
-    """The number of steps from 1 to `most` after which e comes closest to where it was, and how close."""
+    """Return the number of steps, 1 to `most`, after which e is closest to where it was, and how close."""
     apart = distance(np.arange(1, most + 1), d)
     best = int(apart.argmin())
     return best + 1, float(apart[best])

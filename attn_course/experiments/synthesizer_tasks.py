@@ -31,15 +31,12 @@ class Fit(NamedTuple):
 
 
 def one_hot(sequences: Sequence[Sequence[int]]) -> Tensor:
-    """Sequences of symbols as vectors.
-
-    sequences: lists of T symbols below D. Returns (batch, T, D).
-    """
+    """Return sequences of symbols as vectors (batch, T, D). sequences: lists of T symbols below D."""
     return torch.eye(D)[torch.tensor(sequences)]
 
 
 def or_of_two() -> Examples:
-    """Two symbols 0 or 1, then symbol 2, which asks: is one of them 1?"""
+    """Return all examples of two symbols 0 or 1, then symbol 2, which asks whether one of them is 1."""
     bits = (0, 1)
     sequences = []
     targets = []
@@ -50,7 +47,7 @@ def or_of_two() -> Examples:
 
 
 def recall_of_three() -> Examples:
-    """Three keys with a bit each, in any order, then the name of a key: which bit is its?
+    """Return all examples of three keys with a bit each, in any order, then a key whose bit is asked for.
 
     Symbol 2k + bit is the pair of key k and its bit; symbol 6 + k names key k. 144 sequences of four.
     """
@@ -100,7 +97,7 @@ def fit(layer: nn.Module, task: Examples, *, steps: int) -> Fit:
 
 
 def contest(task: Examples, num_heads: Iterable[int], *, steps: int) -> dict[str, list[Fit]]:
-    """Synthesizers with so many heads, and one head with keys and queries, from three seeds each.
+    """Train synthesizers with these numbers of heads, and one head with keys and queries, from each seed.
 
     Returns {name of the layer: one Fit a seed}.
     """

@@ -46,7 +46,7 @@ class Axis:
         self.include(numbers)
 
     def limits(self) -> tuple[float, float]:
-        """Return (from, to); from > to if the axis is reversed. Limits that were set count if they differ."""
+        """Return (from, to); from > to if the axis is reversed. Limits that were set apply if they differ."""
         if self.ends is not None:
             first, second = self.ends
             if np.isfinite(self.ends).all() and first != second:

@@ -73,7 +73,7 @@ def _draw_panel(panel: Panel, box: Box, number: int, legends: Places) -> str:
 
 @singledispatch
 def _draw(mark: marks.Mark, frame: Frame) -> str:
-    """A mark as SVG."""
+    """Return a mark as SVG; each kind of mark registers its own function."""
     raise NotImplementedError(type(mark).__name__)
 
 
@@ -184,14 +184,14 @@ def _(mark: marks.Text, frame: Frame) -> str:
 def _path(x: np.ndarray, y: np.ndarray) -> str:
     """Return a path through points, (n,) each; what is not a number leaves a gap."""
     points = np.stack([x, y], axis=1).clip(-_FAR, _FAR)  # (n, 2)
-    is_known = np.isfinite(points).all(1)
-    if is_known.all():
+    is_finite = np.isfinite(points).all(1)
+    if is_finite.all():
         return curve(points)
     path = ""
-    for piece in np.split(points, np.flatnonzero(~is_known)):
-        seen = piece[np.isfinite(piece).all(1)]
-        if len(seen):
-            path += curve(seen)
+    for piece in np.split(points, np.flatnonzero(~is_finite)):
+        drawn = piece[np.isfinite(piece).all(1)]
+        if len(drawn):
+            path += curve(drawn)
     return path
 
 

@@ -20,8 +20,8 @@ def corrupt_span(document: str, rng: np.random.Generator, block_size: int) -> st
 
     document: a string of symbols without MASK and PAD.
     rng: the only source of chance.
-    The document is cut to a length drawn from 4 .. 7/8 block_size; a quarter of it, on average, and
-    never nothing, is taken out as the span.
+    The document is cut to a length drawn from 4 .. 7/8 block_size; the span that is taken out has at least
+    one symbol, and a quarter of the length on average.
     """
     most = block_size * 7 // 8
     kept = document[: rng.integers(4, most, endpoint=True)]
@@ -40,7 +40,7 @@ def finetuning_pair(question: str, answer: str, block_size: int) -> tuple[str, s
     """Return the string that is read and the string that is predicted, block_size - 1 characters each.
 
     question, answer: strings of symbols.
-    Predicted are the answer and the MASK that ends it; PAD stands where no loss is taken.
+    The answer and the MASK that ends it are predicted; PAD stands where no loss is taken.
     """
     whole = f"{question}{MASK}{answer}{MASK}".ljust(block_size, PAD)
     size = len(question)
@@ -74,24 +74,24 @@ class Alphabet:
         return text.split() if self.level == "word" else text
 
     def spell(self, text: str) -> str:
-        """text -> string of symbols; a word or character that was never listed is named."""
+        """Return a text as a string of symbols; raise UserError that names what is not in the alphabet."""
         try:
             return "".join(self._character[unit] for unit in self._units(text))
         except KeyError as error:
             raise UserError(f"{error.args[0]!r} is not in the alphabet.") from None
 
     def read(self, string: str) -> str:
-        """string of symbols -> text; MASK and PAD are shown as they are."""
+        """Return a string of symbols as text; MASK and PAD stay as they are."""
         joint = " " if self.level == "word" else ""
         return joint.join(self._unit.get(symbol, symbol) for symbol in string)
 
     def numbers(self, strings: Iterable[str]) -> np.ndarray:
-        """Strings of one length -> integers (B, T)."""
+        """Return strings of one length as integers (B, T)."""
         rows = []
         for string in strings:
             rows.append([self._number[symbol] for symbol in string])
         return np.array(rows)
 
     def string(self, numbers: Iterable[int]) -> str:
-        """Integers (T,) -> string of symbols."""
+        """Return integers (T,) as a string of symbols."""
         return "".join(self._symbol[number] for number in numbers)

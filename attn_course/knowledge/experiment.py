@@ -1,4 +1,4 @@
-"""The experiment: pretrain, fine-tune, ask. What it costs to run is decided by a preset."""
+"""The experiment: pretrain, fine-tune, ask. A preset decides how long that takes."""
 
 import copy
 from collections.abc import Callable, Sequence
@@ -31,8 +31,8 @@ class Reply(NamedTuple):
 class Lab:
     """One world, one alphabet, one preset, one seed; makes models and trains and questions them.
 
-    corrupt and the attribute pair: how a document becomes a training string and a question a training
-    pair; a student's own functions fit here.
+    corrupt: makes a training string of a document; the attribute `pair` makes a training pair of a question.
+    A student's own functions may stand for both.
     """
 
     def __init__(
@@ -115,13 +115,13 @@ class Lab:
         )
 
     def pretraining_batch(self, step: int) -> Arrays:
-        """Corrupted biographies and what follows each symbol of them, x and y (B, T)."""
+        """Return corrupted biographies x and what follows each of their symbols, y; both (B, T)."""
         rng = np.random.default_rng((self.seed, 0, step))
         pairs = self._corrupted(rng, self.preset.batch_size)
         return self._numbers(pairs)
 
     def finetuning_batch(self, step: int, rehearse: int = 0) -> Arrays:
-        """Questions with their answers, and `rehearse` corrupted biographies, x and y (B, T)."""
+        """Return questions with their answers, and `rehearse` corrupted biographies, as x and y (B, T)."""
         rng = np.random.default_rng((self.seed, 1, step))
         size = min(self.preset.batch_size, len(self.told))
         pairs = []
@@ -132,7 +132,7 @@ class Lab:
         return self._numbers(pairs)
 
     def _corrupted(self, rng, count):
-        """Pairs as `self.pair` makes them, of corrupted documents: all but PAD is predicted."""
+        """Return `count` pairs of corrupted documents as `self.pair` makes them: all but PAD is predicted."""
         pairs = []
         for i in rng.integers(0, len(self.documents), count):
             document = self.documents[i]
@@ -141,7 +141,7 @@ class Lab:
         return pairs
 
     def _numbers(self, pairs):
-        """Pairs of strings -> x, y (B, T), without the columns at the end that only pad."""
+        """Return pairs of strings as x, y (B, T), without the last columns in which nothing is predicted."""
         read, predicted = zip(*pairs, strict=True)
         x = self.alphabet.numbers(read)
         y = self.alphabet.numbers(predicted)

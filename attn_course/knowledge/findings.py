@@ -101,7 +101,7 @@ def pooled(runs: Iterable[dict], model: str, group: str) -> list[Recall]:
 
 
 def score_of(recalls: Sequence[Recall]) -> Interval:
-    """`score` of a list of Recall."""
+    """Return the `score` of a list of Recall."""
     return score(
         answers=[recall.answer for recall in recalls],
         truths=[recall.truth for recall in recalls],
@@ -116,7 +116,7 @@ def majority(world: World) -> str:
 
 
 def cities_of_namesakes(world: World) -> list[set[str]]:
-    """For each stranger the birth places of all known people who have one of the stranger's names."""
+    """Return for each stranger the cities of the people told and held who share one of the names."""
     cities = defaultdict(set)
     for person in world.group("told") + world.group("held"):
         cities[person.first].add(person.city)
@@ -127,7 +127,7 @@ def cities_of_namesakes(world: World) -> list[set[str]]:
 def forgetting(lab: Lab, pretrained: LanguageModel, way: str) -> Curves:
     """Fine-tune for ten times as long as needed, in one of the WAYS, and ask again and again.
 
-    Returns {"steps": when it was asked, from 0 on, "told": shares of right answers then, "held": shares}.
+    Returns {"steps": after which the model was asked, "told": shares of right answers, "held": shares}.
     """
     rate, rehearse = WAYS[way]
     usual = lab.preset.finetune_steps
@@ -156,7 +156,7 @@ def record(
     watch_forgetting: bool = True,
     device: DeviceLike = None,
 ) -> dict[str, Any]:
-    """Everything notebook 08 shows of some seeds, as plain data.
+    """Return everything that notebook 08 shows of these seeds, as plain data.
 
     folder: where checkpoints of the pretraining are kept and resumed from.
     watch_forgetting: whether to fine-tune for too long as well.

@@ -34,7 +34,7 @@ class Block(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (B, T, D) -> (B, T, D)."""
+        """Return the stream x, (B, T, D), after the block."""
         x = x + self.attention(self.before_attention(x))
         return x + self.mlp(self.before_mlp(x))
 
@@ -57,7 +57,7 @@ class LanguageModel(nn.Module):
         self.apply(_small_weights)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores for the symbol after each.
+        """Return scores for the symbol after each.
 
         x: (B, T), numbers of symbols, T at most block_size.
         Returns logits (B, T, num_symbols).

@@ -15,7 +15,7 @@ FEWEST = 5  # answers at a level, below which its share says nothing
 
 
 def of_models(lab: Lab, models: Mapping[str, LanguageModel], score: Score) -> str:
-    """A line for each group and each model, the majority first: the share of right answers, its interval.
+    """Return a line for each group and model, the majority first: share of right answers, its interval.
 
     score: (answers, truths) -> (share, low, high).
     """

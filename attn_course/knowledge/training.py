@@ -69,9 +69,9 @@ def train(
 
 
 def rate_at(step: int, steps: int, rate: float) -> float:
-    """Linear warm-up over the first twentieth, then a cosine down to a tenth of `rate`.
+    """Return the learning rate of a step, from 0 to steps - 1.
 
-    step: from 0 to steps - 1.
+    It rises linearly over the first twentieth, and falls as a cosine to a tenth of `rate`.
     """
     num_warm = max(1, steps // 20)
     warm = min(1.0, (step + 1) / num_warm)
@@ -80,7 +80,7 @@ def rate_at(step: int, steps: int, rate: float) -> float:
 
 
 def mean_loss(model: nn.Module, batch: TokenBatch) -> torch.Tensor:
-    """Mean cross-entropy of the symbols that are to be predicted, a scalar."""
+    """Return the mean cross-entropy of the symbols that are to be predicted, a scalar."""
     logits = model(batch.x).flatten(0, 1)  # (B * T, V)
     return F.cross_entropy(logits, batch.y.flatten(), ignore_index=0)
 

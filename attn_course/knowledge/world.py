@@ -102,7 +102,7 @@ class World:
 
 
 def _pairs_of_names(rng, num_names, num_known, num_strangers):
-    """Different pairs of numbers; both numbers of a stranger's pair occur among the known."""
+    """Draw different pairs of numbers; both numbers of a stranger's pair occur among the known pairs."""
     pairs = [divmod(int(k), num_names) for k in rng.permutation(num_names**2)]
     named = pairs[:num_known]
     firsts = {first for first, _ in named}
@@ -114,7 +114,7 @@ def _pairs_of_names(rng, num_names, num_known, num_strangers):
 
 
 def _birth_places(rng, count):
-    """`count` cities in random order, in proportions that are exact up to rounding."""
+    """Draw `count` cities in random order, in proportions that are exact up to rounding."""
     num_others = len(CITIES) - 1
     shares = np.full(len(CITIES), (1 - COMMON) / num_others)
     shares[0] = COMMON
@@ -125,6 +125,6 @@ def _birth_places(rng, count):
 
 
 def _names(rng, count, endings):
-    """`count` different invented names: an onset, a vowel, an ending."""
+    """Draw `count` different invented names: an onset, a vowel, an ending."""
     every = ["".join(parts).capitalize() for parts in product(ONSETS, "aeiou", endings)]
     return rng.choice(every, count, replace=False).tolist()

@@ -202,7 +202,7 @@ def apart(left: Any, right: Any) -> tuple[str, str]:
 def sign_of_difference(
     left: Tree, right: Tree, point: Point, work: intervals.Work
 ) -> tuple[int, tuple]:
-    """-1, 0 or 1 for left - right, and both values; raises where no precision decides."""
+    """Return -1, 0 or 1 for left - right, and both values; raise Unclear if no precision decides."""
     error = intervals.Unclear()
     for mp in CONTEXTS:
         try:

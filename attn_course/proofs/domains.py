@@ -71,7 +71,7 @@ class Domain:
         return frozenset(name for name, interval in self.ranges.items() if interval.positive)
 
     def range_of(self, name: str) -> Range:
-        """Where one symbol lies; anywhere if nothing is said."""
+        """Return where one symbol lies; anywhere if nothing is said."""
         return self.ranges.get(name) or Range()
 
     def changed(self, name: str, **ends: Any) -> "Domain":
@@ -84,7 +84,7 @@ class Domain:
         return Domain(self.ranges, {**values, **self.values}) if values else self
 
     def with_values(self, line: Tree) -> Tree:
-        """`line` with the values of all symbols that have one; a value may use others."""
+        """Return `line` with the values of all symbols that have one; a value may use others."""
         if line not in self.known:
             tree = line
             for _ in self.values:
@@ -96,7 +96,7 @@ class Domain:
         return self.known[line]
 
     def narrowed(self, lines: Iterable[Tree]) -> "Domain":
-        """Without the ends at which one of the lines has no value or another range is turned round.
+        """Return the domain without ends at which a line has no value or another range is turned round.
 
         The least whole number is raised instead.
         """
@@ -149,7 +149,7 @@ def _lacks_value(domain, lines, name, end):
 
 
 def domain_of(names: Iterable[Any], where: Mapping[Any, Any], lines: Iterable[Tree] = ()) -> Domain:
-    """Where SymPy's assumptions and `where` put symbols, without ends at which a line has no value."""
+    """Return where SymPy's assumptions and `where` put symbols, without ends at which a line has no value."""
     ranges = {str(symbol): _assumed(symbol) for symbol in names}
     values = {}
     for symbol, value in where.items():
@@ -179,13 +179,13 @@ def domain_of(names: Iterable[Any], where: Mapping[Any, Any], lines: Iterable[Tr
 
 
 def _end(end):
-    """One end of a range as a tree; None where there is no end."""
+    """Return one end of a range as a tree; None where there is no end."""
     expression = sp.sympify(end, strict=True)
     return None if expression in (sp.oo, -sp.oo) else tree_of(expression)
 
 
 def _assumed(symbol):
-    """Where a symbol lies when nothing is declared: its assumptions decide."""
+    """Return where a symbol lies when nothing is declared: its assumptions decide."""
     whole = bool(symbol.is_integer)
     if whole and symbol.is_positive:
         return Range(ONE, whole=True, positive=True)
@@ -244,7 +244,7 @@ def short(value: Any, digits: int = DIGITS) -> str:
 
 
 def draw_points(names: set[str], domain: Domain) -> Iterator[tuple[str, Point]]:
-    """(mode, point), drawn when they are asked for and kept: the same ones every time."""
+    """Return an iterator over (mode, point); points are drawn when asked for, and kept."""
     key = frozenset(names)
     drawn = domain.drawn.get(key) or _draw(key, domain)
     domain.drawn[key], points = itertools.tee(drawn)
@@ -269,7 +269,7 @@ def _draw(names, domain):
 
 
 def _in_order(names, domain):
-    """Names with those that the ends of their ranges depend on before them."""
+    """Return names with those that the ends of their ranges depend on before them."""
     order: list[str] = []
     entered = set()
 
@@ -287,7 +287,7 @@ def _in_order(names, domain):
 
 
 def _place(rng, mode, place):
-    """Where one name is: a number, or a tree of the names before it."""
+    """Return where one name is: a number, or a tree of the names before it."""
     if mode == "mixed":
         mode = rng.choice(MIXED)
     if place.whole:
@@ -327,7 +327,7 @@ def _size(rng, mode):
 
 
 def _share(rng, mode, place):
-    """Where between two ends: 0 and 1 are the ends themselves."""
+    """Return where between two ends a point lies: 0 and 1 are the ends themselves."""
     if mode == "wide":
         near = Fraction(1, 10 ** rng.randint(2, 6))
         return rng.choice((near, 1 - near))

@@ -46,12 +46,12 @@ class Work:
         self.begin()
 
     def begin(self) -> "Work":
-        """Another evaluation of the same chain."""
+        """Begin another evaluation of the same chain."""
         self.here = STEPS
         return self
 
     def step(self) -> None:
-        """One more operation, where there is one left."""
+        """Count one more operation; raise Exhausted or TooLong if none is left."""
         self.here -= 1
         self.chain -= 1
         if self.chain < 0:
@@ -61,7 +61,7 @@ class Work:
 
 
 def context(bits: int) -> Any:
-    """mpmath at a precision that nobody changes."""
+    """Return mpmath at a precision that nobody changes."""
     made = mpmath.MPContext()
     made.prec = bits
     return made
@@ -69,7 +69,7 @@ def context(bits: int) -> Any:
 
 @functools.lru_cache(maxsize=512)  # a class hands in the same few expressions again and again
 def program(tree: Tree) -> list[tuple]:
-    """(head, details, slots of the arguments) for each different part of the tree, the whole last."""
+    """Return (head, details, slots of the arguments) for each different part of the tree, the whole last."""
     places: dict[Tree, int] = {}
     code: list[tuple] = []
 
@@ -146,17 +146,17 @@ class Evaluator:
         return middle, radius + abs(middle) * self.mp.eps * 4
 
     def limit_size(self, ball: Ball, largest: int = LARGEST) -> None:
-        """TooLong where an argument is too large for a function."""
+        """Raise TooLong if an argument is too large for a function."""
         if self.bits(ball) > largest:
             raise TooLong
 
     def bits(self, ball: Ball) -> Any:
-        """Bits before the point of the largest number of a ball."""
+        """Return the bits before the point of the largest number of a ball."""
         middle, radius = ball
         return self.mp.mag(abs(middle) + radius)
 
     def is_exact(self, middle: Any, radius: Any) -> bool:
-        """Only whole numbers have no radius, and a short whole number is not rounded."""
+        """Return True for a whole number that is short enough not to be rounded: no other has radius 0."""
         return not radius and self.mp.mag(middle) < self.mp.prec
 
     def is_whole(self, ball: Ball) -> bool:
@@ -184,7 +184,7 @@ class Evaluator:
         return self.rounded(middle, radius)
 
     def inverse(self, ball: Ball) -> Ball:
-        """1 divided by a ball that keeps away from 0."""
+        """Return 1 divided by a ball that does not contain 0."""
         a, ra = ball
         if a == 0 and ra == 0:
             raise NoValue
@@ -241,13 +241,13 @@ class Evaluator:
         return self.rounded(self.mp.log(a), ra / (a - ra) + self.mp.eps)
 
     def sin(self, ball: Ball) -> Ball:
-        """The sine; its slope is 1 at most."""
+        """Return the sine of a ball; its slope is at most 1."""
         self.limit_size(ball)
         a, ra = ball
         return self.rounded(self.mp.sin(a), ra + self.mp.eps)
 
     def cos(self, ball: Ball) -> Ball:
-        """The cosine; its slope is 1 at most."""
+        """Return the cosine of a ball; its slope is at most 1."""
         self.limit_size(ball)
         a, ra = ball
         return self.rounded(self.mp.cos(a), ra + self.mp.eps)

@@ -106,7 +106,7 @@ class Field:
         return product
 
     def square_root(self, number: int) -> int:
-        """One of the two roots; Inexact where there is none."""
+        """Return one of the two square roots; raise Inexact if there is none."""
         if number not in self._roots:
             root = sqrt_mod(number % self.prime, self.prime)
             if root is None:
@@ -116,7 +116,7 @@ class Field:
 
 
 def compare(left: Tree, right: Tree, positive: frozenset[str], field: Field | None = None) -> str:
-    """EQUAL if algebra shows that both are the same function, DIFFERENT if it shows that they are not.
+    """Return EQUAL if algebra shows that both are the same function, DIFFERENT if it shows that they are not.
 
     positive: names of the symbols above 0.
     """
@@ -152,7 +152,7 @@ def _have_same_value(left, right, assignment):
 
 
 def _have_same_exponential(left, right, assignment):
-    """exp of both sides: it takes logarithms away, and no two real numbers share one."""
+    """Return True if both sides have the same exponential: no two real numbers share one."""
     if not any(node[0] == "log" for side in (left, right) for node in walk(side)):
         raise Inexact
     terms = assignment.expanded(minus(left, right))
@@ -251,7 +251,7 @@ class Assignment:
         return found * self.root(base, wanted - whole)
 
     def square(self, tree: Tree) -> int:
-        """Of a product the squares of its factors: a square root loses its root."""
+        """Return the square of a value; of a product, factor by factor, which frees it from square roots."""
         if tree[0] == "Mul":
             return self.field.product(map(self.square, tree[1:]))
         if tree[0] == "Pow" and is_number(tree[2]):
@@ -319,7 +319,7 @@ class Assignment:
         return monomial(self.generator(tree))
 
     def expanded_power(self, tree: Tree, exponent: Fraction) -> Polynomial:
-        """Return a power multiplied out, or that of a single monomial."""
+        """Return a power multiplied out if it is a short one or that of a monomial, else as a generator."""
         base = self.expanded(tree[1])
         is_whole = exponent.denominator == 1
         if is_whole and 0 < exponent <= LARGEST_EXPANDED:
@@ -337,7 +337,7 @@ class Assignment:
         return "value", self.value(tree)
 
     def exponential(self, terms: Polynomial, kind: str = "real") -> int:
-        """exp of a sum of monomials; that of a whole multiple of a logarithm is a power.
+        """Return exp of a sum of monomials; that of a whole multiple of a logarithm is a power.
 
         kind: "imaginary" for exp(i x).
         """
@@ -386,7 +386,7 @@ class Assignment:
         return self.sin(argument) * self.field.inverse(self.cos(argument))
 
     def erf(self, argument: Tree) -> int:
-        """Odd: of the two signs of its argument the smaller number stands for both."""
+        """Return erf, which is odd: of the two signs of its argument the smaller number stands for both."""
         value = self.value(argument)
         opposite = -value % self.field.prime
         if not value:
@@ -397,14 +397,14 @@ class Assignment:
         return 1 - self.erf(argument)
 
     def abs(self, argument: Tree) -> int:
-        """Even: of the two signs of its argument the smaller number stands for both."""
+        """Return Abs, which is even: of the two signs of its argument the smaller number stands for both."""
         value = self.value(argument)
         if not value or is_positive(argument, self.positive):
             return value
         return self.dependent("Abs", min(value, -value % self.field.prime))
 
     def repeated(self, head: str, level: int, low: Tree, high: Tree, body: Tree) -> int:
-        """A sum is linear, and one without its index is counted."""
+        """Return a sum by linearity; a summand without its index is counted."""
         first = self.value(low)
         last = self.value(high)
         if head == "Product":
@@ -425,7 +425,7 @@ class Assignment:
         return total
 
     def sum_of(self, summand: Tree, index: Tree, low: Tree, high: Tree) -> int:
-        """A sum of one product. Shifted and reversed sums are written with the first summand of their kind.
+        """Return a sum of one product; the same sum, shifted or reversed, is written with the same summand.
 
         With F(m), the sum of this summand up to m, a sum from low to high is F(high) - F(low - 1).
         """
@@ -444,7 +444,7 @@ class Assignment:
         return self.sum_up_to(summand, index, high) - self.sum_up_to(summand, index, below)
 
     def sum_up_to(self, summand: Tree, index: Tree, end: Tree) -> int:
-        """The sum of a summand up to this end; whole numbers added to the end are terms of their own."""
+        """Return the sum of a summand up to this end; whole numbers added to the end are separate terms."""
         terms = self.expanded(end)
         constant_term = Fraction(terms.pop((), 0))
         if constant_term.denominator != 1 or abs(constant_term) > MOST_SPLIT:
@@ -467,7 +467,7 @@ _FUNCTIONS: dict[str, Callable[..., int]] = {
 
 
 def _factors(term, index):
-    """The factors of a term; an exponential of a sum is one factor with the index and one without."""
+    """Return the factors of a term; an exponential of a sum is one factor with the index and one without."""
     for part in term[1:] if term[0] == "Mul" else (term,):
         if part[0] != "exp" or part[1][0] != "Add":
             yield part
@@ -487,7 +487,7 @@ def _whole(number):
 
 
 def prime_powers(number: Tree) -> dict[int, int]:
-    """Small prime factors of a positive fraction with their exponents; what is left counts as one prime."""
+    """Return {prime: exponent} of a positive fraction for small primes; what is left counts as one prime."""
     powers: dict[int, int] = {}
     for part, sign in ((number[1], 1), (number[2], -1)):
         for prime in range(2, LARGEST_TRIED):

@@ -61,7 +61,7 @@ def _must_not_vanish(line: Tree) -> Iterator[Tree]:
 
 
 def _moved(base, name, points, domain):
-    """The base point with other numbers for one symbol: whole ones in turn, others as they are drawn."""
+    """Return points like the base point, with other numbers for one symbol: whole ones in turn, or drawn."""
     place = domain.range_of(name)
     places = [point.places[name] for point in points]
     if place.whole and place.low and is_number(place.low) and not place.high:
@@ -92,7 +92,7 @@ def _zero(factor: Tree, points: Sequence[Point], whole: bool, work: intervals.Wo
 
 
 def _sign(factor, point, work):
-    """-1, 0 or 1; 0 also where it has no value, and None where its sign is not clear."""
+    """Return -1, 0 or 1; 0 also if there is no value, and None if the sign is not clear."""
     mp = CONTEXTS[0]
     try:
         middle, radius = intervals.Evaluator(mp, point.values(mp), work.begin()).value(factor)

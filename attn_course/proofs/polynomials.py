@@ -35,7 +35,7 @@ def monomial(generator: Any, exponent: Number = 1) -> Polynomial:
 
 
 def ordered(pairs: Iterable[tuple[Any, Number]]) -> Monomial:
-    """Generators in a fixed order, without those to the power 0."""
+    """Return generators in a fixed order, without those to the power 0."""
     return tuple(sorted(pair for pair in pairs if pair[1]))
 
 

@@ -257,7 +257,7 @@ class Unknowns:
         return multiplied(a, c), multiplied(b, d)
 
     def inverse(self, quotient: Quotient) -> Quotient:
-        """1 divided by a quotient of one sign; where it is 0, nothing has a value."""
+        """Return 1 divided by a quotient of one sign; where that is 0, nothing has a value."""
         above, below = quotient
         for sign in (1, -1):
             signed = scaled(above, sign)
@@ -306,7 +306,7 @@ class Unknowns:
         return functools.reduce(self.product, [quotient] * abs(exponent))
 
     def root(self, base: Tree, exponent: Fraction) -> Quotient:
-        """A real power between 0 and 1 is never negative; that of an unknown is one of its powers."""
+        """Return a real power between 0 and 1, never negative; that of an unknown is one of its powers."""
         if base[0] == "Symbol" and self.quotient(base) == (monomial(base), UNIT):
             return monomial(base, exponent), UNIT
         try:
@@ -319,7 +319,7 @@ class Unknowns:
         return monomial(unknown, exponent.numerator), UNIT
 
     def exponential(self, exponent: Tree) -> Quotient:
-        """exp of a sum, term by term; that of a multiple of a logarithm is a power."""
+        """Return exp of a sum, term by term; that of a multiple of a logarithm is a power."""
         found = (UNIT, UNIT)
         for key, factor in expanded(exponent).items():
             if is_one(key, "log"):
@@ -333,7 +333,7 @@ class Unknowns:
         return found
 
     def power_of_unit(self, key: Monomial, exponent: Number) -> Quotient:
-        """A whole power of the exponential of `key`, or of the share of it that all powers have in common."""
+        """Return a power of the exponential of `key`, or of the share that all its powers have in common."""
         unit = ("exp", key)
         sign: Polynomial | None = None
         with contextlib.suppress(ArithmeticError):
@@ -352,7 +352,7 @@ class Unknowns:
         return (whole, UNIT) if exponent > 0 else (UNIT, whole)
 
     def repeated(self, head: str, level: int, low: Tree, high: Tree, body: Tree) -> Quotient:
-        """A sum of at least one positive term is positive; without its index it is counted."""
+        """Return a sum: of at least one positive term it is positive; a term without the index is counted."""
         if head != "Sum":
             raise Unproved
         steps = minus(high, low)

@@ -15,17 +15,17 @@ class Form:
 
 
 def without(what: str, *heads: str) -> Form:
-    """None of these heads is left, such as "Sum"."""
+    """Return the form in which none of these heads is left, such as "Sum"."""
     return occurs_at_most(what, 0, *heads)
 
 
 def occurs_at_most(what: str, most: int, *heads: str) -> Form:
-    """These heads occur at most so often in all."""
+    """Return the form in which these heads occur at most so often in all."""
     return Form(what, lambda line: sum(node[0] in heads for node in walk(line)) <= most)
 
 
 def in_places(what: str, most: int, name: str) -> Form:
-    """The line is no sum, and the symbol stands in at most so many places."""
+    """Return the form of a line that is no sum and in which the symbol stands in at most so many places."""
 
     def holds(line: Tree) -> bool:
         num_places = sum(node == ("Symbol", name) for node in walk(line))
@@ -40,7 +40,7 @@ def straight_line(what: str, name: str) -> Form:
 
 
 def one_exponential(what: str) -> Form:
-    """All exponentials in the line, and all powers with a symbol in the exponent, are one and the same."""
+    """Return the form in which all exponentials, and powers with a symbol above, are one and the same."""
 
     def holds(line: Tree) -> bool:
         powers = {node for node in walk(line) if node[0] == "Pow" and not is_number(node[2])}

@@ -103,7 +103,7 @@ def _write(expression, tokens, depth):
 
 
 def _write_binding(expression, tokens, depth):
-    """Several limits are several sums, the first one innermost."""
+    """Write a sum; several limits are several sums, the first one innermost."""
     head = type(expression).__name__
     _write(expression.function, tokens, depth + 1)
     for limits in expression.limits:
@@ -149,7 +149,7 @@ def read(tokens: list[str]) -> Tree:
 
 
 def _reader(head, detail):
-    """How many trees a token takes off the stack, and what makes one tree of them."""
+    """Return how many trees a token takes off the stack, and what makes one tree of them."""
     if head in BINDING:
         name = _name(detail)
         return 3, lambda body, low, high: _bind(head, name, low, high, body)
@@ -207,7 +207,7 @@ def _name(text):
 
 
 def shown_name(name: str) -> str:
-    """`name` as it may stand in a message: a plain word, whatever a symbol was called."""
+    """Return `name` as it may stand in a message: a plain word, whatever a symbol was called."""
     return name if _PLAIN_NAME.fullmatch(name) else "a symbol with an odd name"
 
 
@@ -296,12 +296,12 @@ def limit_work(lines: Iterable[Tree]) -> None:
 
 
 def symbols(tree: Tree) -> set[str]:
-    """Names of the symbols in it; those that a sum runs over have none."""
+    """Return the names of the symbols in a tree, without those that a sum runs over."""
     return {node[1] for node in walk(tree) if node[0] == "Symbol"}
 
 
 def names_in(tree: Tree) -> set[str]:
-    """Names of the symbols and of the lists in it."""
+    """Return the names of the symbols and of the lists in a tree."""
     return {node[1] for node in walk(tree) if node[0] in ("Symbol", "Indexed")}
 
 

@@ -26,7 +26,7 @@ AUTOGRAD = "torch's own differentiation is switched off here: write the three pr
     "the gradient of a score is its weight times g times the difference between its value and the context."
 )
 def pull_is_towards_the_value() -> Claims:
-    """The claim of 13.3: the derivative of one score, with the weight alpha and the context c put in."""
+    """Return the claim of 13.3: the derivative of one score, with weight alpha and context c put in."""
     import sympy as sp
 
     s, v, c, g, C_0 = sp.symbols("s v c g C_0", real=True)
@@ -82,13 +82,13 @@ def gradients_are_exact(rng: Generator, attention_backward: Caller) -> str:
         result = _without_autograd(attention_backward, [q, k, v, g])
         gradients = _three(result, "attention_backward")
         right = exact_gradients(q, k, v, g)
-        trials.judge(gradients, right, _gap(gradients, right, setting), q, k, v, g, gradients)
+        trials.require(gradients, right, _gap(gradients, right, setting), q, k, v, g, gradients)
 
     return f"all three gradients are right in {len(trials)} cases."
 
 
 def _inputs(rng, lead, T, S, d, dv, *, factor):
-    """q (..., T, d), k (..., S, d), v (..., S, dv) and the gradient of the context (..., T, dv)."""
+    """Draw q (..., T, d), k (..., S, d), v (..., S, dv) and the gradient of the context (..., T, dv)."""
     shapes = ((T, d), (S, d), (S, dv), (T, dv))
     q, k, v, g = (rng.normal(size=(*lead, *shape)) for shape in shapes)
     return factor * q, k, v, g
@@ -126,12 +126,12 @@ def _gap(found, right, setting):
 
 
 def exact_gradients(q: np.ndarray, k: np.ndarray, v: np.ndarray, g: np.ndarray) -> list[np.ndarray]:
-    """[dq, dk, dv] of attention without a mask, for the gradient g of its context."""
+    """Return [dq, dk, dv] of attention without a mask, for the gradient g of its context."""
     return _gradients(q, k, v, g, softmax(q @ k.mT / q.shape[-1] ** 0.5))
 
 
 def _gradients(q, k, v, g, P, *, minus=None, in_dq=None, in_dk=None):
-    """[dq, dk, dv] for the weights P (..., T, S); options are where mistakes differ.
+    """Return [dq, dk, dv] for the weights P (..., T, S); options are where mistakes differ.
 
     minus: what is subtracted from dP; in_dq, in_dk: the factors of these two, 1 / sqrt(d) if None.
     """
@@ -145,7 +145,7 @@ def _gradients(q, k, v, g, P, *, minus=None, in_dq=None, in_dk=None):
 
 
 def _wrong_after_weights(q, k, v, g, P, found):
-    """{sentence: [dq, dk, dv] of this mistake}, where the weights P are right: for 13.3 and 13.4."""
+    """Return {sentence: [dq, dk, dv] of this mistake}, where the weights P are right: for 13.3 and 13.4."""
     dP = g @ v.mT
     context = P @ v
     row = (g * context).sum(-1, keepdims=True)
@@ -204,7 +204,7 @@ def _are_float32(found, right):
 
 
 def _wrong_gradients(q, k, v, g, found):
-    """{sentence: [dq, dk, dv] of this mistake}; None where shapes do not let it happen."""
+    """Return {sentence: [dq, dk, dv] of this mistake}; None where shapes do not let it happen."""
     d = q.shape[-1]
     scale = d**-0.5
     scores = scale * q @ k.mT
@@ -272,7 +272,7 @@ def gradients_are_streamed(rng: Generator, stream_backward: Caller) -> str:
         T, S = sizes[:2]
         setting = f"T = {T}, S = {S}, block {block}{', large scores' if factor > 1 else ''}"
         gradients = _three(_without_autograd(stream_backward, saved, block), "stream_backward")
-        trials.judge(gradients, right, _gap(gradients, right, setting), *saved, block, gradients)
+        trials.require(gradients, right, _gap(gradients, right, setting), *saved, block, gradients)
 
     T, S = (int(size) for size in rng.integers(900, 1100, 2))
     block = 16
@@ -285,7 +285,7 @@ def gradients_are_streamed(rng: Generator, stream_backward: Caller) -> str:
 
 
 def _saved(rng, sizes, factor):
-    """[q, k, v, out, lse, d_out] as a forward pass saves them, and the right gradients."""
+    """Return [q, k, v, out, lse, d_out] as a forward pass saves them, and the right gradients."""
     q, k, v, g = _inputs(rng, (), *sizes, factor=factor)
     scores = q @ k.mT / q.shape[-1] ** 0.5
     top = scores.max(-1)

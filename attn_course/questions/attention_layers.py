@@ -54,7 +54,7 @@ def judge_layer(
     known: Callable,
     aim: Callable,
 ) -> str:
-    """Equal to `compute` under given parameters, gradients included; no leak; both dropouts work.
+    """Raise NotYet unless a layer equals `compute`, gradients included, leaks nothing, and drops out rightly.
 
     cases: rows of (B, T, *sizes); the layer is made as layer_class(*sizes), with D and H the first two.
     shapes: sizes -> {parameter: shape}. compute: (leaves, H, **steps) -> output, where leaves holds
@@ -73,7 +73,7 @@ def judge_layer(
 
         leaves = leaves_of({"x": x, **parameters})
         right = compute(leaves, H)
-        trials.judge(found, right, distance(found, right, setting), leaves, H)
+        trials.require(found, right, distance(found, right, setting), leaves, H)
         judge_gradients(result["gradients"], right, leaves, setting)
 
     judge_later_calls(rng, layer_class, shapes, compute, cases[0][2:])
@@ -86,12 +86,12 @@ def judge_layer(
 
 
 def draw_parameters(rng: Generator, shapes: Mapping[str, tuple]) -> dict[str, np.ndarray]:
-    """Random arrays by parameter name; large enough for weights that are far from uniform."""
+    """Draw arrays by parameter name, large enough for weights that are far from uniform."""
     return {name: 1.5 / shape[-1] ** 0.5 * rng.normal(size=shape) for name, shape in shapes.items()}
 
 
 def linear(leaves: dict, x: Any, name: str) -> Any:
-    """x W^T + b, as nn.Linear stores it."""
+    """Return x W^T + b, as nn.Linear stores it."""
     return x @ leaves[f"{name}.weight"].mT + leaves[f"{name}.bias"]
 
 
@@ -103,13 +103,13 @@ def finish(
     weigh: Callable = masked_softmax,
     merge: Callable = merge_heads,
 ) -> Any:
-    """From scores (B, H, T, T) and values (B, H, T, d) to the output (B, T, D)."""
+    """Return the output (B, T, D) from scores (B, H, T, T) and values (B, H, T, d)."""
     weights = weigh(scores, causal_mask(scores.shape[-1], like=scores))
     return after(weights, lambda found: linear(leaves, merge(found @ values), "out"))
 
 
 def _mistakes(compute, known, leaves, num_heads):
-    """{sentence: output}: the layer's own mistakes, then those that any such layer invites."""
+    """Return {sentence: output}: the layer's own mistakes, then those that any such layer invites."""
     run = partial(compute, leaves, num_heads)
     table = dict(known(leaves, num_heads))
     weigh = {INVERTED_IN_LAYER: CAUSAL_WEIGHTS[INVERTED]} | CAUSAL_WEIGHTS
@@ -147,7 +147,7 @@ FIXED_LENGTH = "the mask has a fixed length, where each input has its own"
 def judge_later_calls(
     rng: Generator, layer_class: Caller, shapes: Callable, compute: Callable, sizes: tuple
 ) -> None:
-    """NotYet where one layer, called again on another input, gives another output than a new layer.
+    """Raise NotYet if one layer, called again on another input, gives another output than a new layer.
 
     The later inputs have the shape of the first, then a greater length and another batch, then one token.
     shapes, compute: as in `judge_layer`. sizes: D, H and the largest length, if the layer is made with one.
@@ -179,7 +179,7 @@ def judge_later_calls(
 def judge_leaks(
     rng: Generator, layer_class: Caller, sizes: tuple, compute: Callable, aim: Callable
 ) -> None:
-    """NotYet where an output depends on a later token, whose score is far above all that may be seen.
+    """Raise NotYet if an output depends on a later token, whose score is far above all that may be seen.
 
     compute: as in `judge_layer`. aim: (rng, sizes, columns (T,)) -> parameters and x (1, T, D) for which
     every query gives key s a score near columns[s].
@@ -216,7 +216,7 @@ FAIR = 0.25  # coins agree half of the time; of 288 pairs, fewer or more do in o
 def judge_dropouts(
     rng: Generator, layer_class: Caller, shapes: Callable, others: Iterable[int] = ()
 ) -> None:
-    """Off in eval, nothing at rate 0; else each weight, or each feature of the output, on its own.
+    """Raise NotYet unless dropout is off in eval and at rate 0, and else drops each number on its own.
 
     All scores are made equal and all projections invertible, so that every single weight can be read
     off the output. others: what the layer is made with besides D and H, not below the length.
@@ -287,7 +287,7 @@ def _orthogonal(rng, size):
 
 
 def _judge_eval(output, calm, option):
-    """NotYet where a dropout moves the output though nothing is trained."""
+    """Raise NotYet if a dropout changes the output of a layer in evaluation mode."""
     if output.shape != calm.shape:
         raise NotYet(f"{option} changes the shape of the output to {output.shape}.")
     far = largest_gap(output, calm)
@@ -306,7 +306,7 @@ def _lost(found, calm, rate):
 
 
 def _judge_coins(name, lost, seen, rate, axes):
-    """NotYet if too few or too many are lost, or if neighbours along one axis are lost together.
+    """Raise NotYet if too few or too many are lost, or if neighbours along one axis are lost together.
 
     lost, seen: which numbers were dropped, and which could be. axes: what they run over, in words.
     """

@@ -83,7 +83,7 @@ def masked_softmax(scores: Any, look: Any, *, axis: int = -1, fill: float = -np.
 
 
 def _either_fill(scores, look, axis=-1):
-    """With minus infinity or a very low number: they differ where nothing may be seen."""
+    """Return the weights by both fills, minus infinity and a very low number, as `AnyOf`."""
     exact = masked_softmax(scores, look, axis=axis)
     finite = masked_softmax(scores, look, axis=axis, fill=FINITE)
     return AnyOf((exact, finite))
@@ -198,7 +198,7 @@ BOTH_IN_MEMORY = (
 def far_below(
     rng: np.random.Generator, q: np.ndarray, k: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Queries and keys of these shapes with scores from -40,000 sqrt(d) on downwards, far apart in each row.
+    """Draw queries and keys with scores from -40,000 sqrt(d) on downwards, far apart in each row.
 
     A low number that stands for a hidden score lies above them, and takes their weight.
     """
@@ -210,7 +210,7 @@ def far_below(
 def wrong_contexts(
     q: np.ndarray, k: np.ndarray, v: np.ndarray, look: np.ndarray | None = None
 ) -> dict:
-    """{sentence: the context that each mistake in scores or weights gives}, for arrays as `attend` has them.
+    """Return {sentence: the context that each mistake gives}, for arrays as `attend` has them.
 
     look: the mask, (..., T, S); without one only the mistakes in scores and the axis of the softmax are left.
     """

@@ -56,18 +56,18 @@ def scores_are_scaled_products(rng: Generator, scores: Caller) -> str:
 
 
 def _judge_output(trials, answer, name, compute, arrays, *others, setting):
-    """Equal to `compute` of these arrays as tensors and the others, gradients included."""
+    """Raise NotYet unless the answer equals `compute` of the arrays as tensors, gradients included."""
     result = answer.run_driver(run_function, list(arrays.values()), *others)
     (found,) = only_tensors(result, name, 1)
     leaves = leaves_of(arrays)
     right = compute(*leaves.values(), *others)
     fact = distance(found, right, setting)
-    trials.judge(found, right, fact, found, *leaves.values(), *others)
+    trials.require(found, right, fact, found, *leaves.values(), *others)
     judge_gradients(result["gradients"], right, leaves, setting)
 
 
 def _wrong_scores(found, q, k):
-    """{sentence: scores (B, T, T)}; clipping is looked for between the ends of what was found."""
+    """Return {sentence: scores (B, T, T)}; clipped ones are clipped where those of the answer end."""
     wrong = {sentence: score(q, k) for sentence, score in SCORES.items()}
     scaled = scaled_products(q, k)
     wrong["this is already a softmax; the scores themselves are asked for"] = softmax(scaled)
@@ -107,7 +107,7 @@ def attend_is_masked_softmax(rng: Generator, attend: Caller) -> str:
             raise NotYet("context and weights have changed places; the context comes first.")
 
         fact = distance(weights, right_weights, f"weights, {setting}")
-        trials.judge(weights, right_weights, fact, leaves, mask, weights)
+        trials.require(weights, right_weights, fact, leaves, mask, weights)
         leak = np.where(mask, 0, np.abs(weights)).max()
         if not leak <= 0:
             raise NotYet(
@@ -124,7 +124,7 @@ LEADS = (((2,), 3, 5), ((1,), 1, 1), ((2, 3), 4, 6), ((2, 3), 4, 4))  # (leading
 
 
 def _attend_cases(rng):
-    """({name: array}, mask, what is special): a usual one, others in any order, sizes of scores last.
+    """Return ({name: array}, mask, what is special): a usual one, others in any order, sizes of scores last.
 
     The last four are in the order in which they tell mistakes apart: each mistake breaks first at its own.
     """
@@ -158,7 +158,7 @@ def _attend_cases(rng):
 
 
 def _drawn(rng, lead, T, S):
-    """Random q (..., T, 3), k (..., S, 3) and v (..., S, 7) by name."""
+    """Draw q (..., T, 3), k (..., S, 3) and v (..., S, 7), by name."""
     return {
         "q": 2 * rng.normal(size=(*lead, T, 3)),
         "k": rng.normal(size=(*lead, S, 3)),
@@ -167,7 +167,7 @@ def _drawn(rng, lead, T, S):
 
 
 def _one_hidden(rng, query, seen, hidden):
-    """Arrays and a mask that hides one of five keys; the first features outweigh all others in the scores."""
+    """Draw arrays and a mask that hides one of five keys; their first features outweigh all others."""
     arrays = _drawn(rng, (2,), 3, 5)
     arrays["q"][..., 0] = query
     arrays["k"][..., 0] = seen
@@ -246,12 +246,12 @@ def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
 
 
 def _masked_softmax(scores, look):
-    """Weights (T, T) of scores (T, T) where only True may be looked at."""
+    """Return the weights (T, T) of scores (T, T) where only True may be looked at."""
     return softmax(np.where(look, scores, -np.inf))
 
 
 def _judge_kind(mask, T):
-    """NotYet for nan, and for numbers that look like a boolean mask."""
+    """Raise NotYet for nan, and for numbers that look like a boolean mask."""
     if np.isnan(mask).any():
         raise NotYet("the mask contains nan: 0 times infinity is not 0.")
     if mask.dtype.kind != "b" and T > 1 and set(np.unique(mask)) <= {0, 1}:
@@ -262,7 +262,7 @@ def _judge_kind(mask, T):
 
 
 def _mask_readings(mask, scores):
-    """Weights under each convention the mask could follow: {what True or 0 means: weights}."""
+    """Return {what True or 0 means: weights} for each convention that the mask could follow."""
     if mask.dtype.kind != "b":
         return {"added to the scores": softmax(scores + mask)}
     return {
@@ -272,7 +272,7 @@ def _mask_readings(mask, scores):
 
 
 def _judge_low_scores(mask, now, T):
-    """NotYet where a later key keeps weight because all scores that may be seen are very low.
+    """Raise NotYet if a later key keeps weight because all scores that may be seen are very low.
 
     now: the readings under which the mask is causal.
     """
@@ -330,7 +330,7 @@ def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
 
 
 def _moved(moves, found, *inputs):
-    """{sentence: what this move makes of the inputs}."""
+    """Return {sentence: what this move makes of the inputs}."""
     return {sentence: move(*inputs) for sentence, move in moves.items()}
 
 

@@ -49,7 +49,7 @@ def projection_separates(rng: Generator, projection: Caller) -> str:
         with np.errstate(over="ignore", invalid="ignore"):
             onto_a = M @ A
             onto_b = M @ B
-        trials.judge((onto_a, onto_b), (A, 0 * B), _projection_fact, A, B, onto_a, onto_b)
+        trials.require((onto_a, onto_b), (A, 0 * B), _projection_fact, A, B, onto_a, onto_b)
 
     return f"v_a comes back and v_b vanishes, to better than 1e-6, in {len(trials)} pairs of subspaces."
 
@@ -70,7 +70,7 @@ def _read_projection(answer, A):
 
 
 def _projection_mistakes(A, B, onto_a, onto_b):
-    """A, B: the columns; onto_a, onto_b: what M made of them."""
+    """Return the table of mistakes of 2.1. A, B: the columns; onto_a, onto_b: what M made of them."""
     near = partial(same, absolute=1e-6)
     first = np.outer(A[:, 0], A[:, 0])
     factor = np.vdot(A, onto_a) / np.vdot(A, A)
@@ -87,7 +87,7 @@ def _projection_mistakes(A, B, onto_a, onto_b):
 
 
 def _projection_fact(A, B, onto_a, onto_b):
-    """A, onto_a: (d, m); B, onto_b: (d, p)."""
+    """Return a clause on the errors of M A and M B. A, onto_a: (d, m); B, onto_b: (d, p)."""
     factor = (np.vdot(A, onto_a) / np.vdot(A, A)).round(9) + 0.0  # no -0
     off = largest_gap(onto_a, A)
     lengths = np.linalg.norm(onto_b, axis=0).round(9)
@@ -122,13 +122,13 @@ def judge_averages(
         )
         trials = Trials(_average_mistakes)
         for setting, query, error in judged:
-            trials.judge(error <= LIMIT, True, _average_fact, *setting, query, factor)
+            trials.require(error <= LIMIT, True, _average_fact, *setting, query, factor)
     return judged
 
 
 @seen
 def _average_mistakes(keys, a, b, query, factor):
-    """keys: (n, d); query: (d,). factor: by which all queries must be multiplied, None if that is no help."""
+    """Return the mistakes of 2.2. keys: (n, d); factor: by which all queries must be multiplied, or None."""
     pair = [a, b]
     weights = weights_of(keys, query)
     one_wins = weights[pair].max() > 0.5
@@ -155,7 +155,7 @@ def _average_mistakes(keys, a, b, query, factor):
 
 
 def _scores(keys, query):
-    """(n,), free of the last digits."""
+    """Return the scores, (n,), without their last digits."""
     return np.round(keys @ query, 9) + 0.0  # no -0
 
 
@@ -186,7 +186,7 @@ def _average_fact(keys, a, b, query, factor):
 
 @chains_prove("the scores follow from the query, and the weight from the scores.")
 def tied_weight() -> Claims:
-    """The claims of 2.3: two scores from the query and orthonormality, and the weight of two tied keys."""
+    """Return the claims of 2.3: two scores from the query, and the weight of two tied keys."""
     import sympy as sp
 
     from attn_course.proofs.required_form import without
@@ -294,7 +294,7 @@ def _call(t, n):
 
 
 def _tied_weight(t, n):
-    """Measured: the weight of each of two keys that score t, where n - 2 others score 0."""
+    """Measure the weight of each of two keys that score t, where n - 2 others score 0."""
     scores = np.zeros(n)
     scores[:2] = t
     return softmax(scores)[0]

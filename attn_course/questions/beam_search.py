@@ -42,7 +42,7 @@ def searches_with_a_beam(rng: Generator, beam_search: Caller) -> str:
         tokens = _searched(beam_search, *batch)
         right = _tokens_of(batch, Search())
         fact = partial(_fact, name, tokens, right)
-        trials.judge(tokens, right, fact, *batch)
+        trials.require(tokens, right, fact, *batch)
 
     ties = _uniform()
     _judge_ties(_searched(beam_search, *ties), *ties)
@@ -108,7 +108,7 @@ def _trimmed(row):
 
 
 def _score(table, row):
-    """Log-probability / length of the tokens of a row."""
+    """Return the log-probability of the tokens of a row, divided by their number."""
     tokens = _trimmed(row)
     node = 0
     total = 0.0
@@ -127,12 +127,12 @@ def child(node: int, token: int, num_tokens: int = NUM_TOKENS) -> int:
 
 
 def _num_nodes(max_length, num_tokens=NUM_TOKENS):
-    """How many beginnings have fewer than max_length tokens."""
+    """Return how many beginnings have fewer than max_length tokens."""
     return sum(num_tokens**length for length in range(max_length))
 
 
 def _table(rng, max_length, *, end=0.0, scale=0.7, impossible=()):
-    """Random log-probabilities; end is added to the logit of EOS, and some tokens never come."""
+    """Draw log-probabilities; `end` is added to the logit of EOS, and some tokens never come."""
     logits = scale * rng.normal(size=(_num_nodes(max_length), NUM_TOKENS))
     logits[:, EOS] += end
     logits[:, [PAD, BOS, *impossible]] = -np.inf
@@ -140,7 +140,7 @@ def _table(rng, max_length, *, end=0.0, scale=0.7, impossible=()):
 
 
 def _trap():
-    """A table in which a beam of two drops a beginning that greedy search keeps, and ends with less."""
+    """Return a table in which a beam of two drops a beginning that greedy search keeps, and loses by it."""
     a, b, c = FIRST_WORD, FIRST_WORD + 1, FIRST_WORD + 2
     table = np.full((_num_nodes(3), NUM_TOKENS), -np.inf)
     table[:, [EOS, a, b, c]] = np.log([0.22, 0.28, 0.26, 0.24])
@@ -165,7 +165,7 @@ def _uniform():
 
 
 def _judge_ties(tokens, tables, size, max_length):
-    """Where all are equally good, any that has an end or the full length will do."""
+    """Raise NotYet unless tokens that are all equally good have an end or the full length."""
     row = _trimmed(tokens[0])
     is_whole = row and (row[-1] == EOS or len(row) == max_length)
     if not is_whole or not set(row) <= {EOS, *range(FIRST_WORD, NUM_TOKENS)}:
@@ -175,7 +175,7 @@ def _judge_ties(tokens, tables, size, max_length):
 
 
 def _other_batches(rng, chosen):
-    """Batches of which each has one thing that the chosen sentences lack."""
+    """Return batches of which each has one thing that the chosen sentences lack."""
     short = partial(_clear, rng, size=SIZE, max_length=3)
     scales = [0.3, 3.0, 0.5, 2.0]
     mixed = [short(scale=scale, end=1.0) for scale in scales]
@@ -403,12 +403,12 @@ def _tokens_of(batch, search):
 
 
 def _ended(tokens):
-    """Tokens up to the first end mark."""
+    """Return the tokens up to the first end mark."""
     return tokens[: tokens.index(EOS) + 1] if EOS in tokens else tokens
 
 
 def _wrong_tokens(tables: np.ndarray, size: int, max_length: int) -> dict[str, np.ndarray]:
-    """{sentence: tokens (B, max_length)} of each mistake."""
+    """Return {sentence: tokens (B, max_length)} of each mistake."""
     batch = (tables, size, max_length)
     wrong = {sentence: _tokens_of(batch, search) for sentence, search in WRONG.items()}
     return wrong | {
@@ -419,7 +419,7 @@ def _wrong_tokens(tables: np.ndarray, size: int, max_length: int) -> dict[str, n
 
 
 def _best_of_batch(tables, size, max_length):
-    """Tokens (B, max_length) if all sentences compete for all B * size places, best first."""
+    """Return tokens (B, max_length) if all sentences compete for all B * size places, best first."""
     B = len(tables)
     beam = [(b, TreeHypothesis()) for b in range(B)]
     search = Search()
@@ -435,7 +435,7 @@ def _best_of_batch(tables, size, max_length):
 
 
 def _telling_sentences(rng):
-    """Tables (B, nodes, V) on which each mistake shows twice, and each two mistakes differ once."""
+    """Return tables (B, nodes, V) on which each mistake shows twice, and each two mistakes differ once."""
     missing: dict[tuple[str, ...], int] = {(name,): 2 for name in WRONG} | dict.fromkeys(
         itertools.combinations(WRONG, 2), 1
     )

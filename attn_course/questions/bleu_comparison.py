@@ -70,7 +70,7 @@ def _score_of(bleu, kind, hypotheses, references):
 
 
 def _corpora(rng):
-    """Corpora of token lists that tell the known mistakes apart: usual, too short, too long, odd."""
+    """Draw corpora of token lists that tell the known mistakes apart: usual, too short, too long, odd."""
     return {
         "the usual": _corpus(rng, 30, keep=0.8),
         "capitals and punctuation": _with_capitals(rng),
@@ -92,7 +92,7 @@ def _corpora(rng):
 
 
 def _corpus(rng, num_sentences, *, keep, extra=0.0, drop=0.0):
-    """(hypotheses, references): references of a small vocabulary, hypotheses with words changed."""
+    """Draw (hypotheses, references): references of a small vocabulary, hypotheses with words changed."""
     references = []
     hypotheses = []
     for size in rng.integers(5, 16, size=num_sentences):
@@ -109,7 +109,7 @@ def _corpus(rng, num_sentences, *, keep, extra=0.0, drop=0.0):
 
 
 def _several(rng, fewest, most):
-    """(hypotheses, a list of references for each); the nearest in length is mostly the longer one."""
+    """Draw (hypotheses, a list of references for each); the nearest in length is mostly the longer one."""
     hypotheses, references = _corpus(rng, 30, keep=0.8, drop=0.2)
     several = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
@@ -129,7 +129,7 @@ def _several(rng, fewest, most):
 
 
 def _with_capitals(rng):
-    """(hypotheses, references) in which capitals, full stops and commas decide what matches."""
+    """Draw (hypotheses, references) in which capitals, full stops and commas decide what matches."""
     hypotheses, references = _corpus(rng, 25, keep=0.8)
     for tokens in (*hypotheses, *references):
         capital = rng.random(len(tokens)) < 0.15
@@ -141,7 +141,7 @@ def _with_capitals(rng):
 
 
 def _words(rng, size):
-    """Words of a small vocabulary, so that n-grams return."""
+    """Draw words of a small vocabulary, so that n-grams come more than once."""
     return [f"w{k}" for k in rng.integers(12, size=size)]
 
 
@@ -169,7 +169,7 @@ def _sacrebleu_of_several(hypotheses, references):
 
 
 def _most_often(counters):
-    """Each n-gram as often as in the reference that has it most often."""
+    """Return each n-gram as often as it stands in the reference that has it most often."""
     return functools.reduce(operator.or_, counters)
 
 
@@ -178,7 +178,7 @@ def _nearest(size, sizes):
 
 
 def _bleu_with(hypotheses, references, allowed=_most_often, length=_nearest):
-    """BLEU where `allowed` joins the Counters of the references and `length` chooses one of their lengths."""
+    """Return BLEU, where `allowed` joins the references' Counters and `length` chooses a length."""
     matches = np.zeros(4)
     totals = np.zeros(4)
     c = r = 0
@@ -284,7 +284,7 @@ def _wrong_scores(hypotheses, references):
 
 
 def _wrong_counts(matches, totals, pairs):
-    """{sentence: (matches, totals)}; pairs: of a hypothesis and its reference."""
+    """Return {sentence: (matches, totals)}; pairs: of a hypothesis and its reference."""
     one = np.array([0, 1, 1, 1])
     all_mine, all_theirs = zip(*pairs, strict=True)
     pooled = [(_all_grams(all_mine, n) & _all_grams(all_theirs, n)).total() for n in ORDERS]
@@ -313,7 +313,7 @@ def _wrong_counts(matches, totals, pairs):
 
 
 def _misunderstood(hypotheses, references):
-    """{sentence: a score of something else}."""
+    """Return {sentence: a score of something else}."""
     sides = (hypotheses, references)
     alone = [_sacrebleu([mine], [theirs])[0] for mine, theirs in zip(*sides, strict=True)]
     wrong = {
@@ -337,7 +337,7 @@ def _misunderstood(hypotheses, references):
 
 
 def _joined(hypotheses, references):
-    """BLEU of n-grams that are text without marks between the words."""
+    """Return BLEU of n-grams that are text without marks between the words."""
     pairs = list(zip(hypotheses, references, strict=True))
     joined = [
         [Counter("".join(gram) for gram in _grams(text, n).elements()) for text in pair]
@@ -363,7 +363,7 @@ def _all_grams(texts, n):
 
 
 def _summed(pairs, count):
-    """count(n-grams of the hypothesis, of the reference), summed over all pairs, for each order (4,)."""
+    """Return count(n-grams of hypothesis and reference), summed over all pairs, for each order: (4,)."""
     counts = [[count(_grams(mine, n), _grams(theirs, n)) for n in ORDERS] for mine, theirs in pairs]
     return np.sum(counts, 0)
 
@@ -405,13 +405,13 @@ def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
 
 
 def _resampled_by(paired_bootstrap, one, other, seed, num_samples=1000):
-    """(gain, low, high, p) of samples drawn with this seed."""
+    """Return (gain, low, high, p) of samples drawn with this seed."""
     (result,) = paired_bootstrap.run_driver(call_with_seeds, [(one, other)], [seed], num_samples)
     return vector(result, 4, "(gain, low, high, p)")
 
 
 def _pair(rng, n, low, high):
-    """Counts (n, 10) of two systems whose gain is between `low` and `high` of its standard deviations."""
+    """Draw counts (n, 10) of two systems whose gain is `low` to `high` of its standard deviations."""
     gap = 0.02 if low < 1 else 0.16
     while True:
         one, other = _systems(rng, n, gap)
@@ -421,7 +421,7 @@ def _pair(rng, n, low, high):
 
 
 def _systems(rng, n, gap):
-    """Counts (n, 10) of two systems on sentences that are equally hard for both."""
+    """Draw counts (n, 10) of two systems on sentences that are equally hard for both."""
     length = rng.integers(6, 25, size=(n, 1))
     totals = length - np.arange(4)
     skill = rng.beta(1.2, 1.2, size=(n, 1))
@@ -438,7 +438,7 @@ def _systems(rng, n, gap):
 
 
 def _gains(rng, one, other, *, paired=True, num_samples=10_000):
-    """Gains (num_samples,) on test sets drawn with replacement, the same for both systems or not."""
+    """Return gains (num_samples,) on test sets drawn with replacement, the same for both systems or not."""
     n = len(one)
     picks = _picks(rng, n, num_samples)
     others = picks if paired else _picks(rng, n, num_samples)
@@ -446,7 +446,7 @@ def _gains(rng, one, other, *, paired=True, num_samples=10_000):
 
 
 def _picks(rng, n, num_samples):
-    """How often each of n sentences is in each sample, (num_samples, n)."""
+    """Draw how often each of n sentences is in each sample, (num_samples, n)."""
     drawn = rng.integers(n, size=(num_samples, n))
     drawn += n * np.arange(num_samples)[:, None]  # a range of numbers for each sample
     counts = np.bincount(drawn.ravel(), minlength=drawn.size)
@@ -454,7 +454,7 @@ def _picks(rng, n, num_samples):
 
 
 def _bleu(counts):
-    """BLEU (...) of summed counts (..., 10): four of matches, four of n-grams, two lengths."""
+    """Return BLEU (...) of summed counts (..., 10): four of matches, four of n-grams, two lengths."""
     shares = counts[..., :4] / np.maximum(counts[..., 4:8], 1)
     with np.errstate(divide="ignore"):
         logs = np.log(shares)
@@ -463,7 +463,7 @@ def _bleu(counts):
 
 
 def _judge_gain(gain, one, other, gains):
-    """The gain is that of the whole test set, to the digit."""
+    """Raise NotYet unless the gain is that of the whole test set, to the digit."""
     right = _bleu(other.sum(0)) - _bleu(one.sum(0))
     if same(gain, right, absolute=CLOSE):
         return
@@ -486,7 +486,7 @@ def _judge_gain(gain, one, other, gains):
 
 
 def _judge_interval(ends, one, other, gains, rng):
-    """The ends are near those of our own samples, and hold 95% of them."""
+    """Raise NotYet unless the ends are near those of our own samples, and hold 95% of them."""
     low, high = ends
     if not low <= high:
         raise NotYet(f"low {low:.2f} is above high {high:.2f}.")
@@ -525,7 +525,7 @@ def _judge_interval(ends, one, other, gains, rng):
 
 
 def _judge_p(p, gains):
-    """p is the share of samples in which `other` does not win."""
+    """Raise NotYet unless p is the share of samples in which `other` does not win."""
     right = (gains <= 0).mean()
     if abs(p - right) <= 0.06 and 0 <= p <= 1:
         return
@@ -542,7 +542,7 @@ def _judge_p(p, gains):
 
 
 def _judge_single(paired_bootstrap, one, place, name, seed):
-    """Two systems that differ in a single sentence: a test set without that sentence is a tie."""
+    """Raise NotYet unless p and low are right for two systems that differ in a single sentence."""
     none = one.copy()
     none[place, :4] = 0
     all_of_it = one.copy()

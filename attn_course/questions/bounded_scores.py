@@ -51,14 +51,14 @@ def _judge_normed_scores(rng, normed_scores):
         (output,) = only_tensors(result, "normed_scores", 1)
         leaves = leaves_of({"q": q, "k": k})
         right = t * _unit(leaves["q"]) @ _unit(leaves["k"]).mT
-        trials.judge(output, right.detach().numpy(), distance(output, right, setting), q, k, t)
+        trials.require(output, right.detach().numpy(), distance(output, right, setting), q, k, t)
         if d > 1:  # the direction of one number does not change with it
             judge_gradients(result["gradients"], right, leaves, setting)
     return f"The scores are right in {len(trials)} settings."
 
 
 def _unit(x):
-    """Rows of an array or tensor scaled to length one."""
+    """Return the rows of an array or tensor scaled to length one."""
     return x / ((x * x).sum(-1)[..., None]) ** 0.5
 
 
@@ -138,7 +138,7 @@ def _judge_capped_weights(rng, capped_weights):
         fact = distance(output, right, setting)
         if output.shape != scores.shape:
             raise NotYet(f"{fact}.")
-        trials.judge(output, right.detach().numpy(), fact, scores, mask, t, output)
+        trials.require(output, right.detach().numpy(), fact, scores, mask, t, output)
         gradients.append((result["gradients"], right, {"scores": leaves["scores"]}, setting))
     for gradient in gradients:
         judge_gradients(*gradient)

@@ -67,7 +67,7 @@ def cache_is_exact(rng: Generator, cache_class: Caller) -> str:
 
 
 def _stepped(cache_class, base, sequences, cuts, setting):
-    """[contexts (B, T, dv) of each of two caches], the steps side by side."""
+    """Return [contexts (B, T, dv) of each of two caches], the steps side by side."""
     B, _, dv = sequences[0][2].shape
     contexts = []
     for steps in cache_class.run_driver(step_caches, base, sequences, list(cuts)):
@@ -100,7 +100,7 @@ def refuse_types(steps: list) -> None:
 def settle_apart(
     trials: Trials, stores: str, step: Callable[[list], list], sequences: list
 ) -> None:
-    """Settle; where a trial is wrong, say so if a store is disturbed by another one beside it.
+    """Settle; if a trial is wrong since a store shares its tokens with another, let the message say so.
 
     stores: what they are called. step: sequences -> for each, what every step of a new store gives.
     """
@@ -122,7 +122,7 @@ GROWTH = 5  # four times the tokens: four times the work with a cache, six to si
 
 
 def _judge_work(rng, cache_class):
-    """NotYet where one more token costs more and more, as if all tokens were new."""
+    """Raise NotYet if one more token costs more and more, as if all tokens were new."""
     pair = rng.normal(size=(3, 2, NUM_TOKENS, 2))  # q, k, v (B, T, d); scores outweigh copies
     few = _work_a_sequence(cache_class, pair, FEW)
     many = _work_a_sequence(cache_class, pair, NUM_TOKENS)
@@ -260,7 +260,7 @@ def _are_newest_tokens(look, steps, context):
 
 
 def _look(sequence, base, see, *, queries=None, keys=None, values=None):
-    """Attention of a sequence [q, k, v] under the mask `see` (T, T) and at these positions (T,)."""
+    """Return attention of a sequence [q, k, v] under the mask `see` (T, T) and at these positions (T,)."""
     q, k, v = sequence
     if base is not None:
         places = np.arange(q.shape[-2])
@@ -273,7 +273,7 @@ def _look(sequence, base, see, *, queries=None, keys=None, values=None):
 
 
 def _turned_again(sequence, base, steps):
-    """Contexts (B, T, dv) where cached keys are turned once more at every later step."""
+    """Return contexts (B, T, dv) where cached keys are turned once more at every later step."""
     rows = []
     for t in steps.place:
         times = steps.number[t] - steps.number + 1

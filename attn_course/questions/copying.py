@@ -39,7 +39,7 @@ def weights_are_softmax(rng: Generator, attention_weights: Caller) -> str:
         found = vector(answer, n, f"the result for {n} keys")
         _judge_distribution(found, scores)
         right = softmax(scale * scores)
-        trials.judge(found, right, _log_ratios, scores, scale, d, found)
+        trials.require(found, right, _log_ratios, scores, scale, d, found)
 
     _judge_quiet(attention_weights, settings)
     query, keys, _ = settings[0]
@@ -105,7 +105,7 @@ def _judge_distribution(found, scores):
 
 
 def _softmax_mistakes(scores, scale, d, found):
-    """scores, found: (n,); d: the length of the query."""
+    """Return the table of mistakes of 1.1. scores, found: (n,); d: the length of the query."""
     n = len(scores)
     wrong_scores = {
         "the argument `scale` is ignored": scores,
@@ -146,7 +146,7 @@ def _log_ratios(scores, scale, d, found):
 
 
 def _judge_quiet(attention_weights, settings):
-    """No warning at any size, also where the numbers come out right."""
+    """Raise NotYet if an answer warns at any size, also where its numbers are right."""
     for query, keys, scale in settings:
         attention_weights(query, keys, scale)
         for warning in attention_weights.warned:
@@ -258,7 +258,7 @@ def _fact_of_copy(scores, j, yes, margin, least_weight):
 
 
 def _shown(scores, j):
-    """Scores (n,) in words, where they are too many for a list."""
+    """Return scores (n,) in words, where they are too many for a list."""
     rivals = np.delete(scores, j)
     if len(rivals) < 6:
         return f"scores {scores.tolist()} and j = {j}"
@@ -271,7 +271,7 @@ def _shown(scores, j):
 
 
 def _copy_cases(rng):
-    """[(scores, j)]: no lead decides whatever n is, and no lead and n decide whatever the rivals are."""
+    """Draw [(scores, j)]: no lead decides whatever n is, and no lead and n decide whatever the rivals are."""
     told = [
         ([1000.0, 990.0, 990.0], 0),
         ([0.02, 0.0001, 0.0001], 0),
@@ -324,7 +324,7 @@ def _copy_cases(rng):
 
 
 def _one_leads(rng, scores, leads):
-    """These scores and an index j, whose score now leads all others by a number drawn from `leads`."""
+    """Return these scores and an index j, whose score now leads all others by a number drawn from `leads`."""
     j = int(rng.integers(len(scores)))
     if len(scores) > 2 and scores[j] == scores.max() > np.delete(scores, j).max():
         j = (j + 1) % len(scores)  # the one near rival stays
@@ -338,7 +338,7 @@ def _lead(scores, j):
 
 
 def _limit_behind(decisions, measure):
-    """A limit of measure(scores, j) above which all decisions are yes and below which all are no, or nan.
+    """Return a limit of measure(scores, j), above which all decisions are yes and below which no; or nan.
 
     decisions: [((scores, j), True or False), ...].
     """
@@ -348,7 +348,7 @@ def _limit_behind(decisions, measure):
 
 
 def _copy_mistakes(scores, j, yes, margin, least_weight):
-    """scores: (n,); yes: the answer; margin, least_weight: a lead or weight that decides alike, or nan."""
+    """Return the mistakes of 1.3. scores: (n,); margin, least_weight: a limit that decides alike, or nan."""
     n = len(scores)
     rival = np.delete(scores, j).max()
     weight = softmax(scores)[j]
@@ -440,7 +440,7 @@ def _independent_keys(rng):
 
 @seen
 def _query_mistakes(keys, j, query, factor):
-    """keys: (n, d); query: (d,). factor: what queries of right directions must be multiplied by, or None."""
+    """Return the mistakes of 1.4. keys: (n, d); factor: by which right directions are too short, or None."""
     along = query / max(math.hypot(*query), SMALL)
     cosine = keys[j] @ along / np.linalg.norm(keys[j])
     return {

@@ -46,14 +46,14 @@ def costs_are_exact(rng: Generator, decode_scores: Caller, cache_bytes: Caller) 
         for setting in [FIRST_CACHE, *shuffled(rng, [SMALLEST_CACHE, drawn])]:
             call = f"cache_bytes{setting}"
             count = number(cache_bytes(*setting), call)
-            trials.judge(count, 2 * math.prod(setting), f"{call} is {count:,.0f}", *setting)
+            trials.require(count, 2 * math.prod(setting), f"{call} is {count:,.0f}", *setting)
         return f"Its bytes are exact in {len(trials)} settings."
 
     return judge_separately({"decode_scores": judge_scores, "cache_bytes": judge_bytes})
 
 
 def count_scores(T: int, cached: bool) -> int:
-    """Of T steps, one token at a time; without a cache step t computes all t * t scores again."""
+    """Return how many scores T steps compute, one token each; without a cache step t computes t * t again."""
     return sum(t if cached else t * t for t in range(1, T + 1))
 
 
@@ -138,13 +138,13 @@ def heads_share_groups(rng: Generator, grouped: Caller) -> str:
         result = grouped.run_driver(run_tensors, inputs)
         (output,) = only_tensors(result, "grouped", 1)
         right = _grouped(*inputs)
-        trials.judge(output, right, distance(output, right, setting), *inputs)
+        trials.require(output, right, distance(output, right, setting), *inputs)
 
     return "equal to attention with repeated keys and values for (H, G) = (6, 2), (4, 4), (4, 1), (6, 3)."
 
 
 def _grouped(q, k, v, *, keys=None, values=None, scale=None):
-    """Attention (B, H, T, d) in which head h uses keys[h] and values[h], its own group if None."""
+    """Return attention (B, H, T, d) in which head h uses keys[h] and values[h], its own group if None."""
     H = q.shape[1]
     own = np.arange(H) * k.shape[1] // H
     k = k[:, own if keys is None else keys]

@@ -36,12 +36,12 @@ def memory_is_overwritten(rng: Generator, delta_step: Caller, delta_read: Caller
             done = writes[:num_writes]
             right = queries @ _written(_delta, start, done)
             fact = distance(output, right, f"{setting}, after write {num_writes}")
-            trials.judge(output, right, fact, start, done, queries)
+            trials.require(output, right, fact, start, done, queries)
     return f"every reading is right after {len(trials)} writes, fading and overwritten keys among them."
 
 
 def _texts(rng):
-    """[(setting, start (d, dv), [(key, value, eta, keep) of each write]), ...]; the first tells most."""
+    """Draw [(setting, start (d, dv), [(key, value, eta, keep) of each write]), ...]; the first tells most."""
     first = _text(rng, "a state that is not empty", (4, 4), [(0.3, 0.9), (0.8, 0.4), (0.8, 0.9)])
     first[1][:] = rng.normal(size=(4, 4))
     others = [
@@ -55,7 +55,7 @@ def _texts(rng):
 
 
 def _text(rng, setting, shape, numbers):
-    """Writes with random keys of length one into an empty state of this shape."""
+    """Draw writes with random keys of length one into an empty state of this shape."""
     d, dv = shape
     keys = rng.normal(size=(len(numbers), d))
     keys /= np.linalg.norm(keys, axis=1, keepdims=True)
@@ -65,7 +65,7 @@ def _text(rng, setting, shape, numbers):
 
 
 def _overwritten(rng):
-    """Three orthonormal keys, each written three times at full strength."""
+    """Draw three orthonormal keys, each written three times at full strength."""
     keys, _ = np.linalg.qr(rng.normal(size=(4, 4)))
     order = np.tile(range(3), 3)
     writes = [(keys[i], rng.normal(size=3), 1.0, 1.0) for i in order]

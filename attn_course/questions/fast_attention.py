@@ -57,7 +57,7 @@ def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
         (found,) = only_tensors(result, "stream", 1)
         right, _ = attend(q, k, v)
         setting = f"q {q.shape}, k {k.shape}, block {block}{IN_WORDS[factor]}"
-        trials.judge(found, right, distance(found, right, setting), q, k, v, block, found)
+        trials.require(found, right, distance(found, right, setting), q, k, v, block, found)
 
     T = int(rng.integers(200, 300))
     S = int(rng.integers(900, 1100))
@@ -72,7 +72,7 @@ def stream_is_exact_and_small(rng: Generator, stream: Caller) -> str:
 
 
 def _inputs(rng, lead, T, S, d, dv, *, factor):
-    """[q (..., T, d), k (..., S, d), v (..., S, dv)], queries multiplied by a factor."""
+    """Return [q (..., T, d), k (..., S, d), v (..., S, dv)], queries multiplied by a factor."""
     q, k, v = (rng.normal(size=(*lead, *shape)) for shape in ((T, d), (S, d), (S, dv)))
     if factor == FAR_BELOW:
         q, k = (rng.integers(1, 3, x.shape).astype(float) for x in (q, k))
@@ -120,7 +120,7 @@ def _wrong_streams(q, k, v, block, found):
 
 
 def _lost_rows(q, k, found):
-    """{sentence: whether it tells why these rows of the context are no numbers}."""
+    """Return {sentence: whether it tells why these rows of the context are no numbers}."""
     scores = q @ k.mT / q.shape[-1] ** 0.5
     lost = ~np.isfinite(found).all(-1)
     mass = np.exp(scores).sum(-1)

@@ -35,7 +35,7 @@ class Sizes:
         return slice(start, self.width if name == "place" else start + self.num_letters)
 
     def stream(self, letters: np.ndarray, *, before: np.ndarray | None = None) -> np.ndarray:
-        """(T, D): one-hot letters (T,) and places; `before` (T,) holds letters if it is filled."""
+        """Return (T, D): one-hot letters (T,) and places; `before` (T,) holds letters if it is filled."""
         T = len(letters)
         x = np.zeros((T, self.width))
         one = np.eye(self.num_letters)
@@ -67,7 +67,7 @@ class Looked:
 
 
 def _matrices(answer, name, sizes):
-    """(W_QK, W_OV) of an answer, both (D, D) and finite."""
+    """Return (W_QK, W_OV) of an answer, both (D, D) and finite."""
     value = answer(sizes.num_letters, sizes.length)
     pair = as_pair(value, f"{name} returns two matrices, (W_QK, W_OV).")
     D = sizes.width
@@ -165,7 +165,7 @@ def _where_it_looks(seen):
 
 
 def _judge_letter(seen):
-    """NotYet unless the letter before arrives in `before`, and nothing anywhere else."""
+    """Raise NotYet unless the letter before arrives in `before`, and nothing anywhere else."""
     for one in seen:
         right = np.eye(one.sizes.num_letters)[one.letters[:-1]]
         written = one.part("before")[1:]
@@ -266,7 +266,7 @@ def _all_matches_found(seen):
 
 
 def _on(keys, t):
-    """Equal weights (t + 1,) on these places."""
+    """Return equal weights (t + 1,) on these places."""
     row = np.zeros(t + 1)
     row[list(keys)] = 1 / len(keys)
     return row
@@ -325,7 +325,7 @@ def _wrong_places(letters, t, weights):
 
 
 def _fitting(keys, weights, t):
-    """Equal weights (t + 1,) on these places, or on those but place 0, whichever is nearer to `weights`."""
+    """Return equal weights (t + 1,) on these places, or without place 0, whichever is nearer to `weights`."""
     without_first = [s for s in keys if s > 0]
     rows = [_on(some, t) for some in (keys, without_first) if some]
     if not rows:
@@ -334,7 +334,7 @@ def _fitting(keys, weights, t):
 
 
 def _judge_followers(seen):
-    """NotYet unless the letters at the matches arrive in `after` as shares."""
+    """Raise NotYet unless the letters at the matches arrive in `after` as shares."""
     for one in seen:
         letters = one.letters
         one_hot = np.eye(one.sizes.num_letters)

@@ -344,7 +344,7 @@ def _drawn_weights(rng, num_letters, D, d):
 
 
 def _circuits(rng):
-    """{what it is: a matrix (n, n) from letter to letter}."""
+    """Return {what it is: a matrix (n, n) from letter to letter}."""
     n = 5
     return {
         "a random matrix": rng.normal(size=(n, n)),
@@ -493,7 +493,7 @@ def one_path_is_cut(rng: Generator, patched: Caller) -> str:
 
 
 def _drawn_streams(rng, T, D, d):
-    """x, written and instead (T, D), and the four matrices of a head."""
+    """Draw x, written and instead (T, D), and the four matrices of a head."""
     x, written, instead = rng.normal(size=(3, T, D))
     W_q, W_k, W_v = rng.normal(size=(3, D, d))
     W_o = rng.normal(size=(d, D))
@@ -509,7 +509,7 @@ def _drawn_streams(rng, T, D, d):
 
 
 def _projected(x, stream, weights, path):
-    """[q, k, v], where `path` names those that are made of the other stream."""
+    """Return [q, k, v], where `path` names those that are made of the other stream."""
     pairs = zip(PATHS, weights, strict=False)  # the last of the weights is W_o
     return [(stream if name in path else x) @ W for name, W in pairs]
 

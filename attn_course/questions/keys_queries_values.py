@@ -101,13 +101,13 @@ class Task:
     unit: float
 
     def attend(self, triple: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Context (3, d) and weights (3, 3); where the scores overflow the context is nan."""
+        """Return the context (3, d) and weights (3, 3); where the scores overflow the context is nan."""
         K, Q, V = triple
         with np.errstate(over="ignore", invalid="ignore"):
             return attend(self.tokens @ Q.T, self.tokens @ K.T, self.tokens @ V.T, scale=1.0)
 
     def distances(self, triple: Sequence[np.ndarray]) -> np.ndarray:
-        """Of c_1 and of c_2 from what is wanted."""
+        """Return the distances of c_1 and of c_2 from what is asked for."""
         context, _ = self.attend(triple)
         return np.linalg.norm(context[:2] - self.wanted, axis=1)
 
@@ -121,7 +121,7 @@ class Task:
 
 
 def _read_triple(answer, d):
-    """Three (d, d) matrices out of what came back."""
+    """Return the three (d, d) matrices that came back; raise NotYet if there are others."""
     if answer is None:
         array(answer, "the answer")
     several = isinstance(answer, list | tuple | np.ndarray)
@@ -210,14 +210,14 @@ def _triple_mistakes(task, triple, u):
 
 
 def _alike(weights):
-    """{sentence: whether one query scores all tokens alike}. weights: (3, 3)."""
+    """Return {sentence: whether one query scores all tokens alike}. weights: (3, 3)."""
     return {
         f"query {k} scores all tokens alike": np.allclose(weights[k - 1], 1 / 3) for k in (1, 2)
     }
 
 
 def _repairs(task, triple):
-    """{sentence: whether this simple repair makes the triple right}, the simplest first."""
+    """Return {sentence: whether this simple repair makes the triple right}, the simplest first."""
     K, Q, V = triple
     size = task.size
     repairs = {
@@ -322,7 +322,7 @@ def routing_works(rng: Generator, routing_projections: Caller) -> str:
 
 
 def _routing(addresses, carried):
-    """x_1 = u_d + y, x_2 = u_a, x_3 = u_c + z, from (u_a, u_c, u_d) and (y, z)."""
+    """Return x_1 = u_d + y, x_2 = u_a, x_3 = u_c + z, from (u_a, u_c, u_d) and (y, z)."""
     u_a, u_c, u_d = addresses
     y, z = carried
     lengths = np.linalg.norm([*addresses, y, z], axis=1)
@@ -348,7 +348,7 @@ def _is_routed(weights):
 
 @seen
 def _routing_mistakes(task, triple, addresses, carried):
-    """addresses: u_a, u_c, u_d; carried: (2, d)."""
+    """Return the table of mistakes of 5.5. addresses: u_a, u_c, u_d; carried: (2, d)."""
     if task.is_done_by(triple):  # nothing that is wrong shows here
         return {}
     context, weights = task.attend(triple)

@@ -38,20 +38,20 @@ def _judge_contexts(rng, latent_attention):
         (output,) = only_tensors(result, "latent_attention", 1)
         right = _context(*inputs)
         setting = "H = {}, T = {}, latents of {} numbers, d = {}".format(*sizes)
-        trials.judge(output, right, distance(output, right, setting), *inputs)
+        trials.require(output, right, distance(output, right, setting), *inputs)
 
     memory = _judge_memory(rng, latent_attention)
     return f"Equal to full keys and values in {len(trials)} sizes; {memory}."
 
 
 def _drawn(rng, H, T, width, d):
-    """[q (H, d), latents (T, width), W_k and W_v (H, width, d)]."""
+    """Return [q (H, d), latents (T, width), W_k and W_v (H, width, d)]."""
     shapes = ((H, d), (T, width), (H, width, d), (H, width, d))
     return [rng.normal(size=shape) for shape in shapes]
 
 
 def _context(q, latents, W_k, W_v, *, scale=None):
-    """(H, d) by full keys and values."""
+    """Return the context (H, d) by full keys and values."""
     context, _ = attend(q[:, None], latents @ W_k, latents @ W_v, scale=scale)
     return context[:, 0]
 
@@ -132,7 +132,7 @@ ROTATIONS = ((4, 6, 3), (6, 4, 1), (5, 8, 0), (4, 4, 7))  # width of a latent, d
 
 
 def _judge_rotation(rng, absorbed_matrix):
-    """A sentence; NotYet unless the matrix gives the score of a rotated query and key at every distance."""
+    """Return a sentence; raise NotYet unless the matrix gives the rotated scores at every distance."""
     trials = Trials(_wrong_matrices)
     drawn = (4, 6, int(rng.integers(2, 40)))
     for width, d, far in [ROTATIONS[0], *shuffled(rng, [*ROTATIONS[1:], drawn])]:
@@ -147,7 +147,7 @@ def _judge_rotation(rng, absorbed_matrix):
         if absorbed.shape != right.shape and absorbed.shape != right.T.shape:
             raise NotYet(f"{call} has shape {absorbed.shape}, expected {right.shape}.")
         fact = f"{call} gives other scores than the rotated query and key"
-        trials.judge(absorbed, right, fact, W_k, far, rotate)
+        trials.require(absorbed, right, fact, W_k, far, rotate)
     return "The matrix is right at every distance."
 
 

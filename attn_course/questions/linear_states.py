@@ -35,7 +35,7 @@ def linear_attention_is_causal(rng: Generator, linear_attention: Caller) -> str:
         fact = distance(output, right, f"{T} tokens, features {kind}")
         if output.shape != right.shape:
             raise NotYet(f"{fact}.")
-        trials.judge(output, right, fact, q, k, v, kind, shift, output)
+        trials.require(output, right, fact, q, k, v, kind, shift, output)
 
     return f"weights are products of features, past only, in {len(trials)} cases with three maps."
 

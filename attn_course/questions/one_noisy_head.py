@@ -151,7 +151,7 @@ def _call(w, t, n):
 
 
 def _chance(w, t, n, variance=0.5, mean=1.0):
-    """Measured: where the weight crosses w as k_a grows, then how often k_a is no longer than that."""
+    """Return how often k_a is shorter than the length at which the weight crosses w."""
     scores = np.zeros(n)
     scores[1] = t
     shortest = -200.0
@@ -243,10 +243,10 @@ def _fitting(shares):
 
 
 def _why_not_seen(means, a, b, query, weights):
-    """{letter: a clause that speaks against it}. means: (n, d); weights: (draws, n)."""
+    """Return {letter: a clause that speaks against it}. means: (n, d); weights: (draws, n)."""
 
     def weight(length: float) -> float:
-        """Of key a, if it had this length."""
+        """Return the weight of key a if it had this length."""
         keys = means.copy()
         keys[a] *= length
         return weights_of(keys, query)[a]
@@ -310,7 +310,7 @@ def spread_of_output(rng: Generator, noisy_gap_variance: Caller, share_decided: 
 
 
 def _judge_share(rng, share_decided):
-    """The share of decided draws is right, within 0.01 of the share in a simulation."""
+    """Raise NotYet unless the share of decided draws is within 0.01 of the share in a simulation."""
     settings = [
         (0.25, 80.0, 16, 0.9),
         (0.05, 20.0, 64, 0.6),
@@ -337,14 +337,14 @@ def _judge_share(rng, share_decided):
 
 @cache
 def _differences(random_keys):
-    """Of the lengths of two keys, in units of their deviation: all pairs of evenly spread lengths."""
+    """Return differences of two keys' lengths, in standard deviations: all pairs of evenly spread lengths."""
     lengths = spread_lengths(SHARE_DRAWS, 1, variance=1).ravel()
     others = lengths if random_keys == 2 else np.ones(1)
     return np.subtract.outer(lengths, others).ravel()
 
 
 def _decided(beta, c, d, w, random_keys=2):
-    """Measured: in which share of the draws a or b has more than w of the weight of both."""
+    """Return the share of the draws in which a or b has more than w of the weight of both."""
     gaps = c * math.sqrt(beta / d) * _differences(random_keys)
     larger = 1 / (1 + np.exp(-np.abs(gaps)))  # the softmax of two scores
     return np.mean(larger > w)
@@ -366,7 +366,7 @@ def _share_mistakes(beta, c, d, w):
 
 
 def _judge_variance(rng, noisy_gap_variance):
-    """The variance of the difference of the two scores is right."""
+    """Raise NotYet unless the variance of the difference of the two scores is right."""
     settings = [
         (0.3, 80.0, 7),
         (0.5, 3.0, 5),
@@ -388,7 +388,7 @@ def _judge_variance(rng, noisy_gap_variance):
 
 
 def _gap_variance(rng, beta, c, d):
-    """Measured: a linear gap has the variance it has on lengths 1 +- sqrt(beta), all four pairs."""
+    """Return the variance of the difference of two scores, by four pairs of lengths 1 +- sqrt(beta)."""
     means = orthonormal_rows(rng, 2, d)
     scores = means @ (c * means.sum(0)) / math.sqrt(d)
     lengths = 1 + math.sqrt(beta) * np.array([-1, 1])

@@ -180,7 +180,7 @@ AROUND_ANOTHER = [((0, 2), 1), (0, (1, 2))]
 
 
 def _merging_cases(rng):
-    """Groups of (setting, blocks, plans) that are judged together; those that tell most come first."""
+    """Draw groups of (setting, blocks, plans) that are judged together; those that tell most come first."""
     low = _block(rng, 2)
     high = _block(rng, 5, around=4.0)
     around = 2 * rng.normal(size=4)
@@ -234,7 +234,7 @@ def _merging_cases(rng):
 
 
 def _block(rng, n, scale=1.0, around=0.0):
-    """(scores (n,), values (n, WIDTH))."""
+    """Draw (scores (n,), values (n, WIDTH))."""
     scores = around + scale * rng.normal(size=n)
     return scores, rng.normal(size=(n, WIDTH))
 
@@ -251,7 +251,7 @@ LARGE = 700  # a score whose exponential is at the edge of what a float holds
 
 
 def wrong_merges(blocks: list, plan: int | tuple, found: np.ndarray) -> dict:
-    """{sentence: the context (dv,) that this mistake gives for the plan}."""
+    """Return {sentence: the context (dv,) that this mistake gives for the plan}."""
     table: dict = {}
     for sentence, (summary, merge, finish) in WRONG_MERGES.items():
         context = finish(_follow(plan, blocks, summary, merge))
@@ -277,7 +277,7 @@ def _follow(plan, blocks, summary, merge):
 
 
 def _summary(scores, values):
-    """(maximum, sum, output) of one block."""
+    """Return (maximum, sum, output) of one block."""
     largest = scores.max(initial=-np.inf)
     unit = largest if np.isfinite(largest) else 0
     exps = np.exp(scores - unit)
@@ -285,7 +285,7 @@ def _summary(scores, values):
 
 
 def _summary_above_smallest(scores, values):
-    """(smallest score, sum, output) of one block."""
+    """Return (smallest score, sum, output) of one block."""
     smallest = scores.min(initial=np.inf)
     exps = np.exp(scores - smallest)
     return smallest, exps.sum(), exps @ values
@@ -301,13 +301,13 @@ def _merge_above_smallest(one, other):
 
 
 def _context_summary(scores, values):
-    """(maximum, number of keys, context) of one block."""
+    """Return (maximum, number of keys, context) of one block."""
     largest, total, output = _summary(scores, values)
     return largest, len(scores), output / max(total, 1)
 
 
 def _lse_summary(scores, values):
-    """(log-sum-exp, number of keys, context) of one block."""
+    """Return (log-sum-exp, number of keys, context) of one block."""
     largest, total, output = _summary(scores, values)
     return largest + np.log(total), len(scores), output / max(total, 1e-300)
 
@@ -352,7 +352,7 @@ def _unit_of_first(one, other):
 
 
 def _lse_mixed(unit, kept):
-    """As `_of_sums`, of (log-sum-exp, number of keys, context) in this unit; kept(l_1, l_2) is handed on."""
+    """Return what `_of_sums` does, of (log-sum-exp, number of keys, context); kept(l_1, l_2) is passed on."""
 
     def merge(one: tuple, other: tuple) -> tuple:
         common = unit(one[0], other[0])
@@ -363,7 +363,7 @@ def _lse_mixed(unit, kept):
 
 
 def _mixed(weight):
-    """As `_of_sums`, of (maximum, number of keys, context), block one with weight(one, other)."""
+    """Return what `_of_sums` does, of (maximum, number of keys, context), mixed by weight(one, other)."""
 
     def merge(one: tuple, other: tuple) -> tuple:
         share = weight(one, other)

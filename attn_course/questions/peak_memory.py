@@ -18,7 +18,7 @@ def largest_tensor(seen: dict) -> int:
 
 
 def judge_streamed(seen: dict, T: int, S: int, block: int) -> str:
-    """A clause on the largest tensor; NotYet where a quarter of all T times S scores is held at a time."""
+    """Return a clause on the largest tensor; raise NotYet if it holds a quarter of all T times S scores."""
     if READY_MADE in seen["used"]:
         mistake = f"torch's {READY_MADE} did the work"
         raise NotYet(f"right, but {mistake}: write the stream yourself.", mistake=mistake)

@@ -87,7 +87,7 @@ def _calls_equivariant(is_equivariant, layer, x):
 
 
 def _layers(rng, T):
-    """[(what it is, the layer, whether it is equivariant), ...], in a random order.
+    """Return [(what it is, the layer, whether it is equivariant), ...], in a random order.
 
     A layer takes tokens (n, d) to (n, d), for any n up to T.
     """
@@ -240,7 +240,7 @@ def _why_not_blind(name, models, pair):
 
 
 def _model(rng, d=8):
-    """Embeddings and, for each of three layers, query, key, value and a network on each token."""
+    """Draw embeddings and, for each of three layers, query, key, value and a network on each token."""
     embeddings = rng.normal(size=(NUM_TOKENS, d))
     layers = rng.normal(size=(len(TELL), 4, d, d))
     return embeddings, layers * SCALES / d**0.5
@@ -256,7 +256,7 @@ def _gap(models, pair, depth, *, causal):
 
 
 def _run(model, tokens, depth, causal):
-    """After so many layers with residuals: the last output under a causal mask, or the mean of all, (d,)."""
+    """Return the last output under a causal mask, or the mean of all, (d,), after `depth` layers."""
     embeddings, layers = model
     x = embeddings[list(tokens)]
     for query, key, value, network in layers[:depth]:

@@ -70,7 +70,7 @@ def corrupts_spans(rng: Generator, corrupt_span: Caller) -> str:
 
 
 def _judge_chance(rng, corrupt_span):
-    """NotYet where one seed gives two strings, or 40 seeds give one."""
+    """Raise NotYet if one seed gives two strings, or 40 seeds give one."""
     document = _document(rng, 60)
     rows = [(document,)] * 40
     seeds = rng.integers(2**31, size=40).tolist()
@@ -87,7 +87,7 @@ def _judge_chance(rng, corrupt_span):
 
 
 def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
-    """`count` draws from documents of `size` different characters."""
+    """Return `count` draws from documents of `size` different characters."""
     few = [_document(rng, size) for _ in range(20)]
     rows = [(few[k],) for k in rng.integers(len(few), size=count)]
     seeds = rng.integers(2**31, size=count).tolist()
@@ -96,7 +96,7 @@ def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
 
 
 def _document(rng, size):
-    """Random text in which no character comes twice."""
+    """Draw a text in which no character comes twice."""
     return "".join(rng.permutation(LETTERS)[:size])
 
 
@@ -146,7 +146,7 @@ def _what_is_lost(prefix, suffix, span, document):
 
 
 def _judge_lengths(draws, size, block):
-    """NotYet for an empty span, and for more or fewer characters than may be kept."""
+    """Raise NotYet for an empty span, and for more or fewer characters than may be kept."""
     whole = f"a document of {counted(size, 'character')}"
     empty = sum(not draw.span for draw in draws)
     if empty:
@@ -165,7 +165,7 @@ def _judge_lengths(draws, size, block):
 
 
 def _judge_cut(draws, block):
-    """Every length from 4 to 7/8 of the block as often."""
+    """Raise NotYet unless every length from 4 to 7/8 of the block comes equally often."""
     kept = np.array([draw.kept for draw in draws])
     longest = 7 * block // 8
     if np.ptp(kept) == 0:
@@ -187,7 +187,7 @@ def _judge_cut(draws, block):
 
 
 def _judge_short(draws, size, block):
-    """A document that is shorter than 7/8 of the block is cut too, where a smaller number was drawn."""
+    """Raise NotYet unless a document shorter than 7/8 of the block is cut where a smaller number is drawn."""
     longest = 7 * block // 8
     right = (longest - size + 1) / (longest - 3)
     whole = sum(draw.kept == size for draw in draws) / len(draws)
@@ -203,7 +203,7 @@ def _judge_short(draws, size, block):
 
 
 def _unevenness(found, every):
-    """Pearson's statistic of numbers in 0..1 against an even spread over `every`, in 11 cells."""
+    """Return Pearson's statistic of numbers in 0..1 against an even spread over `every`, in 11 cells."""
     counts, sizes = (
         np.bincount((numbers * NUM_CELLS).astype(int), minlength=NUM_CELLS)
         for numbers in (found, every)
@@ -213,7 +213,7 @@ def _unevenness(found, every):
 
 
 def _judge_span(draws):
-    """The span is a quarter on average, of short cuts and of long ones, but not always."""
+    """Raise NotYet unless the span is a quarter on average, of short and of long cuts, but not always."""
     kept = np.array([draw.kept for draw in draws])
     size = np.array([len(draw.span) for draw in draws])
     share = size / kept
@@ -240,7 +240,7 @@ def _judge_ends(draws):
 
 
 def _judge_place(draws, rng):
-    """Every place where the span fits as often: start and room, blurred into one even number."""
+    """Raise NotYet unless every place where the span fits comes equally often."""
     start = np.array([len(draw.prefix) for draw in draws])
     room = np.array([len(draw.prefix + draw.suffix) for draw in draws])
     position = (start + rng.random(len(draws))) / (room + 1)
@@ -281,7 +281,7 @@ def prepares_and_scores(rng: Generator, finetuning_pair: Caller, score: Caller) 
             worst = int(np.abs(share - truth).argmax())
             answers = counted(worst, "right answer")
             fact = f"with {answers} of {n} the share came out as {share[worst]:.3g}"
-            trials.judge(share, truth, fact, rows, truth, n)
+            trials.require(share, truth, fact, rows, truth, n)
             _judge_interval(scores, n)
         return "The interval contains the true share in about 95% of samples."
 
@@ -294,7 +294,7 @@ def _named(mistake):
 
 
 def _judge_pair(pair, question, answer, block):
-    """x reads question, MASK, answer, MASK; y has the symbols of the answer and its end alone."""
+    """Raise NotYet unless x reads question, MASK, answer, MASK, and y has the answer and its end alone."""
     expected = "finetuning_pair should return two strings, x and y."
     x, y = as_pair(pair, expected)
     if not isinstance(x, str) or not isinstance(y, str):
@@ -347,7 +347,7 @@ CITIES = ("Wynd", "Orvane", "Tessel")
 
 
 def _all_counts(rng, n):
-    """[(answers, truths), ...], with 0, 1 ... n right answers out of n."""
+    """Return [(answers, truths), ...], with 0, 1 ... n right answers out of n."""
     truths = rng.choice(CITIES, n).tolist()
     rows = []
     for count in range(n + 1):
@@ -359,7 +359,7 @@ def _all_counts(rng, n):
 
 
 def _wrong_answer(rng, truth):
-    """Another city, nothing, a part of the truth, more, small letters, a space, or a similar beginning."""
+    """Draw a wrong answer: another city, nothing, a part of the truth, more, small letters, a space."""
     others = [city for city in CITIES if city != truth]
     near = [truth[:2], truth[1:3], truth.lower(), f"{truth} or {others[0]}", f"{truth[0]}olm"]
     wrong = [*others, "", *near, f" {truth}", f"{truth} "]
@@ -398,7 +398,7 @@ def _wrong_shares(rows, truth, n):
 
 
 def _judge_interval(rows, n):
-    """Intervals around their shares, within 0..1, never without width, and right in 95%."""
+    """Raise NotYet unless intervals hold their shares, within 0..1, have a width, and are right in 95%."""
     share, low, high = rows.T
     is_ordered = (low <= share + 1e-9) & (share - 1e-9 <= high)
     if not is_ordered.all():
@@ -436,7 +436,7 @@ def _judge_interval(rows, n):
 
 
 def _coverage(low, high, chances):
-    """The probability that the interval of a sample contains the true share, as a mean over these shares.
+    """Return the probability that a sample's interval contains the true share, the mean over these shares.
 
     low, high: (n + 1,), the ends for 0, 1 ... n right answers. chances: (any,).
     """

@@ -27,7 +27,7 @@ MANY = 50  # keys, of which one draw is enough
 
 
 def orthonormal_rows(rng: Generator, n: int, d: int) -> np.ndarray:
-    """n orthonormal vectors of width d, one a row, uniform over all such sets. Returns (n, d)."""
+    """Draw n orthonormal vectors of width d, one a row, uniform over all such sets. Returns (n, d)."""
     basis, upper = np.linalg.qr(rng.normal(size=(d, n)))
     return (basis * np.sign(np.diag(upper))).T
 
@@ -47,7 +47,7 @@ def keys_and_pairs(
 
 
 def weights_of(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """Attention weights (..., n) of one query (d,) over keys (..., n, d), at any size of the query.
+    """Return attention weights (..., n) of one query (d,) over keys (..., n, d), at any size of the query.
 
     Scores that differ by no more than rounding can explain count as equal, so that a tie at height
     1e15 is still a tie; working with the query at size one keeps 1e300 from overflowing.
@@ -66,7 +66,7 @@ def weights_of(keys: np.ndarray, query: np.ndarray) -> np.ndarray:
 
 
 def judge_finite_scores(keys: np.ndarray, query: np.ndarray, name: str = "this query") -> None:
-    """NotYet where a score is beyond what a computer holds: attention would return nan."""
+    """Raise NotYet if a score is beyond what a computer holds: attention would return nan."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = keys @ query
     if not np.isfinite(scores).all():
@@ -91,7 +91,7 @@ def stays_elsewhere(t: float, left: float, epsilon: float) -> str:
 
 
 def error_of_average(weights: np.ndarray, a: int, b: int) -> np.ndarray:
-    """L1 distance (...) of weights (..., n) from one half on a and b each.
+    """Return the L1 distance (...) of weights (..., n) from one half on a and b each.
 
     It is the worst distance of the output from the average over all values of length at most one.
     """
@@ -101,7 +101,7 @@ def error_of_average(weights: np.ndarray, a: int, b: int) -> np.ndarray:
 
 
 def average_error(keys: np.ndarray, queries: Iterable[np.ndarray], a: int, b: int) -> np.ndarray:
-    """L1 error (...) of the weights over keys (..., n, d), averaged over the heads.
+    """Return the L1 error (...) of the weights over keys (..., n, d), averaged over the heads.
 
     queries: (d,) for each head.
     """
@@ -159,7 +159,7 @@ def noise_for(*queries: np.ndarray) -> float:
 
 
 def noisy_keys(rng: Generator, means: np.ndarray, num_samples: int, noise: float) -> np.ndarray:
-    """Draws of all keys around their means (n, d), variance `noise` in every coordinate.
+    """Draw all keys around their means (n, d), with variance `noise` in every coordinate.
 
     Returns (num_samples, n, d).
     """
@@ -169,7 +169,7 @@ def noisy_keys(rng: Generator, means: np.ndarray, num_samples: int, noise: float
 def keys_of_lengths(
     rng: Generator, means: np.ndarray, lengths: np.ndarray, noise: float
 ) -> np.ndarray:
-    """Draws (num_draws, n, d) of keys along their means (n, d), of these lengths (num_draws, n).
+    """Return draws (num_draws, n, d) of keys along their means (n, d), of these lengths (num_draws, n).
 
     noise: the variance that every coordinate has besides.
     """
@@ -187,7 +187,7 @@ def keys_with_one_noisy(
 
 
 def spread_lengths(num_draws: int, num_keys: int, variance: float) -> np.ndarray:
-    """Lengths (num_draws, num_keys) of keys, N(1, variance) at evenly spread probabilities.
+    """Return lengths (num_draws, num_keys) of keys, N(1, variance) at evenly spread probabilities.
 
     Each key has them in an order of its own, the same at every call: how often something happens, and
     with it a verdict, does not depend on luck.
@@ -199,7 +199,7 @@ def spread_lengths(num_draws: int, num_keys: int, variance: float) -> np.ndarray
 
 
 def drawn_rows(rng: Generator, count: int, *ranges: tuple[float, float]) -> list[tuple]:
-    """Rows with a number from each range: a whole one where both ends are, and below the second."""
+    """Draw rows with a number from each range: a whole one where both ends are, and below the second."""
     return [tuple(_drawn_between(rng, *ends) for ends in ranges) for _ in range(count)]
 
 
@@ -210,6 +210,6 @@ def _drawn_between(rng, low, high):
 
 
 def unseen_settings(rng: Generator) -> list[tuple[int, int, float]]:
-    """Three (n, d, epsilon) with at most d keys and a small epsilon, so that no table of answers helps."""
+    """Draw three (n, d, epsilon), at most d keys and a small epsilon, so that no table of answers helps."""
     rows = drawn_rows(rng, 3, (3, 60), (0, 200), (0.001, 0.3))
     return [(n, n + more, epsilon) for n, more, epsilon in rows]

@@ -30,7 +30,7 @@ NEAR = 1e-4  # angles taken in float32 still pass
 
 
 def frequencies(d: int, base: float) -> np.ndarray:
-    """base ** (-2i / d) for i = 0 .. d/2 - 1.
+    """Return base ** (-2i / d) for i = 0 .. d/2 - 1.
 
     d: even. Returns (d/2,), from 1 downwards.
     """
@@ -81,7 +81,7 @@ def distances_are_those_of_a_clock(rng: Generator, sinusoid: Caller) -> str:
         right = _products(positions, frequencies(d, base))
         off = largest_gap(products, right)
         fact = f"inner products are off by up to {off:.2g} at d = {d}, base = {base:g}"
-        trials.judge(products, right, fact, *case, products)
+        trials.require(products, right, fact, *case, products)
 
     at_zero = np.sort(np.abs(embedding[-1]))  # a sine of 0 and a cosine of 0, up to signs
     remark = f" {ANOTHER_START}" if is_off(at_zero, np.array([0.0, 1.0])) else ""
@@ -109,17 +109,17 @@ def _has_other_ladder(embedding, case):
 
 
 def _angles(positions, rates):
-    """(T, d/2), where hands turn at these rates."""
+    """Return the angles (T, d/2) of hands that turn at these rates."""
     return np.multiply.outer(positions, rates)
 
 
 def _products(positions, rates):
-    """Inner products (T, T) of embeddings whose hands turn at these rates."""
+    """Return the inner products (T, T) of embeddings whose hands turn at these rates."""
     return _products_of(_angles(positions, rates))
 
 
 def _products_of(angles):
-    """Inner products (T, T) of the sines and cosines of these angles (T, d/2)."""
+    """Return the inner products (T, T) of the sines and cosines of these angles (T, d/2)."""
     sines = np.sin(angles)
     cosines = np.cos(angles)
     return sines @ sines.T + cosines @ cosines.T
@@ -196,7 +196,7 @@ def shift_is_a_matrix(rng: Generator, shift_matrix: Caller) -> str:
 
 
 def _clock(positions, d):
-    """Sine and cosine by turns, (T, d)."""
+    """Return sine and cosine by turns, (T, d)."""
     angles = _angles(positions, frequencies(d, BASE))
     return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(-1, d)
 
@@ -324,7 +324,7 @@ def _judge_rotation(rng, rotate, d, base):
 
 
 def _judge_matrices(at, theta):
-    """at: {position: matrix (d, d) that turns a column}; a rotation by position times some frequencies."""
+    """Raise NotYet unless the matrices rotate by their position times some frequencies."""
     still = np.eye(len(at[0]))
     if not is_off(at[1], at[0]):
         raise NotYet(f"{ROW}: position 1 turns no more than position 0.")
@@ -483,7 +483,7 @@ def frequencies_are_extended(rng: Generator, interpolated: Caller, ntk_aware: Ca
             worst = int(np.abs(theta / right - 1).argmax())
             one, other = distinct_texts(theta[worst], right[worst])
             fact = f"frequency {worst} of {call} is {one}, expected {other}"
-            trials.judge(theta, right, fact, d, base, factor)
+            trials.require(theta, right, fact, d, base, factor)
         return f"{clause}, in {len(trials)} settings."
 
     slower = "Interpolation slows every pair down alike"
@@ -497,7 +497,7 @@ def frequencies_are_extended(rng: Generator, interpolated: Caller, ntk_aware: Ca
 
 
 def _extended(d, base, factor):
-    """{name: frequencies (d / 2,)}."""
+    """Return {name: frequencies (d / 2,)}."""
     return {
         "interpolated": frequencies(d, base) / factor,
         "ntk_aware": frequencies(d, base * factor ** (d / (d - 2))),
@@ -505,7 +505,7 @@ def _extended(d, base, factor):
 
 
 def _wrong_ladders(name, d, base, factor):
-    """{sentence: frequencies (d / 2,)} for one of the two functions."""
+    """Return {sentence: frequencies (d / 2,)} for one of the two functions."""
     right = _extended(d, base, factor)
     plain = frequencies(d, base)
     wrong = {"these are the frequencies as they were": plain}

@@ -180,7 +180,7 @@ def _judge_slot(rng, name, answer, mistakes, batches):
         found = result["outputs"]
         right = _right(name, *inputs)
         fact = _how_far(found, right, f"{name}, (B, T, S, D) = {size}")
-        trials.judge(found, right, fact, *inputs, found, result["parameters"])
+        trials.require(found, right, fact, *inputs, found, result["parameters"])
         _judge_company(name, answer, found, *inputs)
         if name != "NoAttention":
             _judge_gradients(name, result["gradients"], *inputs)
@@ -191,7 +191,7 @@ def _judge_slot(rng, name, answer, mistakes, batches):
 
 
 def _judge_second_call(name, answer, right, queries, memory, mask):
-    """A slot that was called with other sentences before gives what a new one gives."""
+    """Raise NotYet unless a slot that was called before gives what a new one gives."""
     others = (queries[::-1] + 1).astype(np.float32), (memory[::-1] - 1).astype(np.float32)
     before = [*others, mask[::-1].copy()]
     found = _run(name, answer, queries, memory, mask, before=before)["outputs"]
@@ -216,7 +216,7 @@ def learnt_scores_fit(rng: Generator, additive: Caller, bilinear: Caller) -> str
 
 
 def _sentences(rng, B, T, S, D):
-    """Queries (B, T, D), memory (B, S, D) with junk in the padding, mask (B, S) whose first row is full."""
+    """Draw queries (B, T, D), memory (B, S, D) with junk in the padding, mask (B, S) with a full row 0."""
     shorter = rng.integers(1, S, size=B - 1)
     lengths = np.array([S, *shorter])
     mask = np.arange(S) < lengths[:, None]
@@ -228,7 +228,7 @@ def _sentences(rng, B, T, S, D):
 
 
 def _run(name, answer, queries, memory, mask, before=None):
-    """The slot's outcome, its outputs (context, weights) numbers of the right shapes."""
+    """Return the slot's outcome; raise NotYet unless its outputs (context, weights) have the right shapes."""
     B, T, D = queries.shape
     S = memory.shape[1]
     result = answer.run_driver(run_slot, D, queries, memory, mask, before=before)
@@ -249,7 +249,7 @@ def _run(name, answer, queries, memory, mask, before=None):
 
 
 def _right(name, queries, memory, mask):
-    """[context (B, T, D), weights (B, T, S)] of arrays or tensors."""
+    """Return [context (B, T, D), weights (B, T, S)] of arrays or tensors."""
     if name == "NoAttention":
         return [0 * queries, 0 * (queries @ memory.mT)]
 
@@ -270,7 +270,7 @@ def _how_far(found, right, setting):
 
 
 def _judge_company(name, answer, found, queries, memory, mask):
-    """More padding at the end, or other sentences beside it, must not change the last sentence's context."""
+    """Raise NotYet if more padding, or other sentences beside it, change the last sentence's context."""
     before = found[0][-1]
     longer_memory = np.pad(memory, ((0, 0), (0, 2), (0, 0)))
     longer_mask = np.pad(mask, ((0, 0), (0, 2)))
@@ -286,7 +286,7 @@ def _judge_company(name, answer, found, queries, memory, mask):
 
 
 def _judge_gradients(name, gradients, queries, memory, mask):
-    """What flows back to queries and memory must be what flows back through the definition."""
+    """Raise NotYet unless the gradients of queries and memory are those of the definition."""
     leaves = leaves_of({"queries": queries, "memory": memory})
     context, _ = _right(name, leaves["queries"], leaves["memory"], mask)
     targets = gradients_of(context, list(leaves.values())) or []
@@ -305,7 +305,7 @@ def _judge_gradients(name, gradients, queries, memory, mask):
 
 
 def _judge_leaks(rng, name, answer):
-    """NotYet where padding reaches the context, though its scores are far above those of all words."""
+    """Raise NotYet if padding reaches the context, though its scores are far above those of all words."""
     S = int(rng.integers(4, 8))
     T, D = 3, 8
     length = int(rng.integers(1, S))
@@ -334,7 +334,7 @@ def _judge_leaks(rng, name, answer):
 
 
 def _judge_device(name, answer, queries, memory, mask):
-    """Where its inputs are on another device than new tensors are, the outputs are there as well."""
+    """Raise NotYet unless the outputs are on the device of the inputs, where new tensors are on another."""
     shapes = [queries.shape, memory.shape, mask.shape]
     result = answer.run_driver(run_slot_elsewhere, queries.shape[-1], shapes)
     others = set(result.get("devices", ())) - {result["wanted"]}
@@ -442,7 +442,7 @@ def searches_greedily(rng: Generator, greedy_search: Caller) -> str:
 
 
 def _table(rng, B, V, longest, max_length):
-    """Logits that make row b end after a length of its own, and the tokens that follow from them.
+    """Return logits that make row b end after a length of its own, and the tokens that follow from them.
 
     Returns the logits (B, steps, V, V), by step and last token, and the tokens (B, T).
     """
@@ -467,7 +467,7 @@ def _table(rng, B, V, longest, max_length):
 
 
 def _searched(greedy_search, table, max_length):
-    """What was fed in at each step, [(state, last tokens)], and the tokens that came back.
+    """Return what was fed in at each step, [(state, last tokens)], and the tokens that came back.
 
     The logits of a step are handed out only when they are asked for, so that steps are counted here:
     the search is run again from its start with one step more, until it ends by itself.
@@ -499,7 +499,7 @@ def _searched(greedy_search, table, max_length):
 
 
 def _judge_feeding(asked):
-    """What went into `step`: start marks, then the tokens just chosen, each time with the state."""
+    """Raise NotYet unless `step` got start marks, then the tokens just chosen, each time with the state."""
     if not asked:
         raise NotYet("`step` was never called.")
     states, fed = zip(*asked, strict=True)
@@ -515,7 +515,7 @@ def _judge_feeding(asked):
 
 
 def _judge_size(tokens, right, max_length):
-    """NotYet unless there are as many tokens (B, T) as there are steps to be made."""
+    """Raise NotYet unless there are as many tokens (B, T) as there are steps to be made."""
     B, steps = right.shape
     if tokens.ndim != 2 or len(tokens) != B:
         shape = f"with B = {B} it should be (B, T), T <= max_length"
@@ -540,7 +540,7 @@ def _judge_size(tokens, right, max_length):
 
 
 def _judge_tokens(tokens, right):
-    """NotYet unless tokens (B, T) are the right ones (B, steps), and PAD after them."""
+    """Raise NotYet unless tokens (B, T) are the right ones (B, steps), and PAD after them."""
     steps = right.shape[1]
     for b, t in np.argwhere(tokens[:, :steps] != right):
         token = tokens[b, t]

@@ -37,7 +37,7 @@ def encoder_reads_both_ways(rng: Generator, encoder_class: Caller) -> str:
 
 
 def _encoder_batches(rng, lengths):
-    """The lengths, and {name: (ids, mask)} of a batch and of changes of it; the longest is sentence 1."""
+    """Draw lengths, and {name: (ids, mask)} of a batch and of changes of it; the longest is sentence 1."""
     S = max(lengths)
     mask = np.arange(S) < np.array(lengths)[:, None]
     ids = np.where(mask, rng.integers(FIRST_WORD, V, mask.shape), 0)
@@ -92,7 +92,7 @@ def _judge_encoder(encoder_class, lengths, batches):
 
 
 def _judge_both_ways(result):
-    """NotYet if the state is made of one direction of a layer that reads in both."""
+    """Raise NotYet if the state is made of one direction of a layer that reads in both."""
     of_state = set(result["reached"][1])
     for names in result["both ways"]:
         left_out = sorted(set(names) - of_state)
@@ -147,7 +147,7 @@ def _judge_encoder_shapes(name, outputs, B, S):
 
 
 def _judge_padding(outputs, mask):
-    """Nothing changes at real places with more padding behind."""
+    """Raise NotYet if more padding at the end changes the outputs for real words."""
     memory, state = outputs["batch"]
     S = mask.shape[1]
     padded_memory, padded_state = outputs["more padding"]
@@ -166,7 +166,7 @@ def _judge_padding(outputs, mask):
 
 
 def _judge_other_ids(outputs, mask):
-    """Nothing changes at real places with other ids in the padding."""
+    """Raise NotYet if other ids in the padding change the outputs for real words."""
     memory, state = outputs["batch"]
     other_memory, other_state = outputs["other ids"]
     far = max(largest_gap(other_memory[mask], memory[mask]), largest_gap(other_state, state))
@@ -177,7 +177,7 @@ def _judge_other_ids(outputs, mask):
 
 
 def _judge_neighbours(outputs, lengths):
-    """A sentence alone gives what it gives in its batch."""
+    """Raise NotYet unless a sentence alone gives what it gives in its batch."""
     memory, state = outputs["batch"]
     for b, length in enumerate(lengths):
         alone_memory, alone_state = outputs[f"alone {b}"]
@@ -198,7 +198,7 @@ def _judge_neighbours(outputs, lengths):
 
 
 def _judge_order(outputs, lengths):
-    """NotYet if the rows came back in the order of their lengths."""
+    """Raise NotYet if the rows came back in the order of their lengths."""
     memory, state = outputs["batch"]
     order = np.argsort(lengths)[::-1]
     alone_states = [outputs[f"alone {b}"][1][0] for b in order]
@@ -212,7 +212,7 @@ def _judge_order(outputs, lengths):
 
 
 def _judge_words(outputs, length):
-    """The first and the last word of sentence 1 move memory and state, and so does the order of words."""
+    """Raise NotYet unless the ends of sentence 1 and the order of its words change memory and state."""
     memory, state = (output[1] for output in outputs["batch"])
     moved = {
         name: [
@@ -278,7 +278,7 @@ def decoder_steps_are_the_sequence(rng: Generator, decoder_class: Caller) -> str
 
 
 def _decoder_setting(rng, T, lengths):
-    """{name: array} of a batch: tokens (B, T), the first hidden state, memory and mask."""
+    """Draw {name: array} of a batch: tokens (B, T), the first hidden state, memory and mask."""
     B = len(lengths)
     S = max(lengths)
     mask = np.arange(S) < np.array(lengths)[:, None]
@@ -295,7 +295,7 @@ def _with(setting, **changes):
 
 
 def _other_tokens(tokens, places):
-    """Other words at some places of each row."""
+    """Return the tokens with other words at some places of each row."""
     changed = tokens.copy()
     changed[:, places] = FIRST_WORD + (tokens[:, places] - FIRST_WORD + 1) % (V - FIRST_WORD)
     return changed
@@ -416,7 +416,7 @@ def _judge_step_shapes(setting, run):
 
 
 def _judge_questions(setting, run):
-    """What the attention was asked, once in every step."""
+    """Raise NotYet unless the attention was asked rightly, and once in every step."""
     B, S = setting["mask"].shape
     T = setting["tokens"].shape[1]
     asked = run["asked"]
@@ -465,7 +465,7 @@ def _judge_moves(runs):
 
 
 def _judge_feeding(runs):
-    """What step 1 read must be known to the hidden state of step 2."""
+    """Raise NotYet unless what step 1 read is known to the hidden state of step 2."""
     first = runs["steps"]
     shifted = runs["shifted"]
     word = runs["other word"]
@@ -534,7 +534,7 @@ def _judge_sequence_shape(sequence, steps):
 
 
 def _explain_sequence(runs, sequence):
-    """NotYet with the mistake, if the other runs show one."""
+    """Raise NotYet with the mistake, if the other runs show one."""
     if _moves(runs["sequence, other later"]["logits"][:, 0], sequence[:, 0]):
         raise NotYet(
             "the logits of step 0 change with later words: a translator does not know them yet."

@@ -39,14 +39,14 @@ def judge_scores(name: str, rng: Generator, slot_class: Caller) -> None:
             f"{name}, (B, T, S, D) = {size}: the context is off by {far[0]:.2g} and the weights by "
             f"{far[1]:.2g}"
         )
-        trials.judge(found, right, fact, parameters, inputs)
+        trials.require(found, right, fact, parameters, inputs)
         _judge_neighbours(name, slot_class, width, parameters, inputs, found)
         _judge_gradients(name, result, inputs[2])
     _judge_device(name, slot_class, width, inputs)
 
 
 def draw_sentences(rng: Generator, B: int, T: int, S: int, D: int) -> list[np.ndarray]:
-    """[queries (B, T, D), memory (B, S, D) with 7 in the padding, mask (B, S) whose first row is full]."""
+    """Draw [queries (B, T, D), memory (B, S, D) with 7 in the padding, mask (B, S) with a full first row]."""
     lengths = np.array([S, *rng.integers(1, S, size=B - 1)])
     mask = np.arange(S) < lengths[:, None]
     queries = rng.normal(size=(B, T, D)).astype(np.float32)
@@ -55,7 +55,7 @@ def draw_sentences(rng: Generator, B: int, T: int, S: int, D: int) -> list[np.nd
 
 
 def _filled(rng, name, slot_class, width):
-    """{name of a parameter: what is copied into it}: normal, with variance 2.25 / columns."""
+    """Draw {name of a parameter: what is copied into it}: normal, with variance 2.25 / columns."""
     shapes = slot_class.run_driver(shapes_of_parameters, width)
     layers = LAYERS[name]
     present = {parameter.rpartition(".")[0] for parameter in shapes}
@@ -130,7 +130,7 @@ def _tensors(inputs):
 
 
 def _additive(parameters, q, m, combine, *, swapped=False):
-    """Scores of `combine`d projections (B, T, S, A)."""
+    """Return the scores of `combine`d projections (B, T, S, A)."""
     of_queries, of_keys = ("key", "query") if swapped else ("query", "key")
     pairs = combine(
         _layer(parameters, of_queries, q)[:, :, None], _layer(parameters, of_keys, m)[:, None]
@@ -143,7 +143,7 @@ def _added(q, k):
 
 
 def _right(name, parameters, inputs, found):
-    """[context, weights]; of the two readings of W in q . W k the one that is nearer to what was found."""
+    """Return [context, weights]; of two readings of W in q . W k, those that are nearer to the answer's."""
 
     import torch
 
@@ -239,7 +239,7 @@ def _mistakes(name, parameters, inputs):
 
 
 def _judge_neighbours(name, slot_class, width, parameters, inputs, found):
-    """A sentence alone, more padding, and a slot that was called before give the same."""
+    """Raise NotYet unless a sentence alone, more padding, and a slot called before all give the same."""
     queries, memory, mask = inputs
     longer = [
         queries,
@@ -264,7 +264,7 @@ def _judge_neighbours(name, slot_class, width, parameters, inputs, found):
 
 
 def _judge_gradients(name, result, mask):
-    """The gradient at padding is exactly 0, and not 0 in any layer."""
+    """Raise NotYet unless the gradient at padding is exactly 0, and not 0 in any layer."""
     if not result["gradients"]:
         raise NotYet(f"{name} is right, but no gradient flows back: something is detached.")
     _, of_memory = result["gradients"]
@@ -281,7 +281,7 @@ def _judge_gradients(name, result, mask):
 
 
 def _judge_device(name, slot_class, width, inputs):
-    """Where its inputs are on another device than new tensors are, the outputs are there as well."""
+    """Raise NotYet unless the outputs are on the device of the inputs, where new tensors are on another."""
     result = slot_class.run_driver(run_slot_elsewhere, width, [values.shape for values in inputs])
     others = set(result.get("devices", ())) - {result["wanted"]}
     if others or result.get("names_device"):

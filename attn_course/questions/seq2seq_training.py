@@ -45,14 +45,14 @@ def loss_counts_real_words(rng: Generator, masked_loss: Caller) -> str:
                 "softmax."
             )
         fact = f"you: {found:.4f}, expected {right.item():.4f} ({where})"
-        trials.judge(found, right.item(), fact, logits, targets, pad, smoothing)
+        trials.require(found, right.item(), fact, logits, targets, pad, smoothing)
         (wanted,) = torch.autograd.grad(right, terms)
         _judge_gradient(result["gradients"], wanted.numpy(), targets == pad)
     return f"{len(LOSSES)} batches: each real word counts alike, padding not at all."
 
 
 def _draw_logits(rng, B, T, V, pad, smoothing, size):
-    """Logits (B, T, V) in float32, and targets (B, T) with padding behind words; other words may be 0."""
+    """Draw logits (B, T, V) in float32, and targets (B, T) with padding behind words, which may be 0 too."""
     lengths = np.minimum(T, 1 + rng.permutation(B * 2)[:B])
     lengths[0] = T
     if B > 1:
@@ -198,13 +198,13 @@ def loop_trains(rng: Generator, train: Caller) -> str:
         parameters = [np.asarray(values) for values in result["parameters"]]
         far = max(map(largest_gap, parameters, right))
         fact = f"after {len(SCALES)} batches with {optimiser} and clip {clip} a parameter is off by {far:.2g}"
-        trials.judge(parameters, right, fact, *setting)
+        trials.require(parameters, right, fact, *setting)
         _judge_losses(result, losses)
     return "the same parameters and losses with two optimisers; short gradients stay as they are."
 
 
 def _middle_norm(layers, batches):
-    """The median norm of the batches' gradients: as a limit, it shortens some of them and leaves others."""
+    """Return the median norm of the batches' gradients: a limit that shortens some of them alone."""
 
     import torch
 
@@ -291,7 +291,7 @@ def _updates(
 
 
 def _leave(parameters, clip):
-    """No clipping."""
+    """Clip nothing."""
 
 
 def _clip_values(parameters, clip):

@@ -42,7 +42,7 @@ def sink_takes_weight(rng: Generator, attend_with_sink: Caller) -> str:
         fact = distance(output, right, setting)
         if output.shape != tuple(right.shape):
             raise NotYet(f"{fact}.")
-        trials.judge(output, right.detach().numpy(), fact, *inputs, output)
+        trials.require(output, right.detach().numpy(), fact, *inputs, output)
         if "gradient" in setting:
             _judge_gradient_of_sink(result["gradients"], right, leaves, setting)
 
@@ -53,7 +53,7 @@ def sink_takes_weight(rng: Generator, attend_with_sink: Caller) -> str:
 
 
 def _cases(rng):
-    """[(setting, [q, k, v, sink, mask]), ...]; the first one tells most."""
+    """Return [(setting, [q, k, v, sink, mask]), ...]; the first one tells most."""
     causal = np.tri(4, dtype=bool)
     first = ("4 heads, causal; its gradient too", [*_drawn(rng, SQUARE), causal])
     some = rng.random((5, 7)) < 0.6
@@ -83,7 +83,7 @@ def _cases(rng):
 
 
 def _drawn(rng, sizes):
-    """[q (H, T, d), k (H, S, d), v (H, S, dv), sink (H,)]."""
+    """Return [q (H, T, d), k (H, S, d), v (H, S, dv), sink (H,)]."""
     H, T, S, d, dv = sizes
     shapes = ((H, T, d), (H, S, d), (H, S, dv), (H,))
     return [rng.normal(size=shape) for shape in shapes]
@@ -104,7 +104,7 @@ def _context(q, k, v, sink, mask):
 
 
 def _refuse_weights(output, inputs):
-    """NotYet if the weights came back, with the sink's or without."""
+    """Raise NotYet if the weights came back, with the sink's or without."""
     q, _, v, *_ = inputs
     H, T, _ = q.shape
     _, S, dv = v.shape

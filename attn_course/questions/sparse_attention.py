@@ -55,7 +55,7 @@ def _judge_sparse_attend(rng, sparse_attend):
         fact = distance(output, right, setting)
         if output.shape != right.shape:
             raise NotYet(f"{fact}.")
-        trials.judge(output, right, fact, q, k, v, kept, output)
+        trials.require(output, right, fact, q, k, v, kept, output)
     return f"The contexts are right in {len(trials)} cases, and no other key is read."
 
 
@@ -161,12 +161,12 @@ def _judge_error(rng, error_of_dropping):
             raise NotYet(
                 f"the shapes are {shapes[0]} and {shapes[1]}, expected {(T,)} and {(T, dv)}."
             )
-        trials.judge(outputs, right, _gap(outputs, right, setting), q, k, v, kept, outputs)
+        trials.require(outputs, right, _gap(outputs, right, setting), q, k, v, kept, outputs)
     return f"The errors of {len(trials)} cases are right to six digits."
 
 
 def _halves(q, k, v, kept, *, scale=None):
-    """(l_1, l_0, c_1, c_0): log-sum-exps (T,) and contexts (T, dv) of the kept and of the dropped keys."""
+    """Return (l_1, l_0, c_1, c_0): log-sum-exps (T,) and contexts (T, dv) of kept and of dropped keys."""
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = scale * q @ k.T
     is_kept = np.zeros(scores.shape, bool)
@@ -181,7 +181,7 @@ def _halves(q, k, v, kept, *, scale=None):
 
 
 def _error(q, k, v, kept, **options):
-    """[epsilon (T,), error (T, dv)] by the formula of the chain."""
+    """Return [epsilon (T,), error (T, dv)] by the formula of the chain."""
     l_1, l_0, c_1, c_0 = _halves(q, k, v, kept, **options)
     epsilon = 1 / (1 + np.exp(l_1 - l_0))
     return [epsilon, epsilon[:, None] * (c_1 - c_0)]
@@ -297,7 +297,7 @@ def bound_is_smallest(rng: Generator, block_bound: Caller) -> str:
         right = _bound(q, low, high, size)
         if output.shape != right.shape:
             raise NotYet(f"{distance(output, right, setting)}.")
-        trials.judge(output, right, _exceeded(output, right, setting), q, low, high, size)
+        trials.require(output, right, _exceeded(output, right, setting), q, low, high, size)
     return f"the smallest bound in {len(trials)} settings; keys in a corner of the box reach it."
 
 

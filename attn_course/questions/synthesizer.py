@@ -45,7 +45,7 @@ def _layer_shapes(D, H, max_length):
 
 
 def _aimed(rng, sizes, columns):
-    """Parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
+    """Draw parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
     parameters = draw_parameters(rng, _layer_shapes(*sizes))
     parameters["b2"][: len(columns)] = columns
     return parameters, rng.normal(size=(1, len(columns), sizes[0]))
@@ -64,7 +64,7 @@ def _synthesize(leaves, num_heads, *, scores=None, split=split_heads, split_valu
 
 
 def _layer_known(leaves, num_heads):
-    """{sentence: output (B, T, D)}: mistakes of a layer that makes its scores of one token."""
+    """Return {sentence: output (B, T, D)}: mistakes of a layer that makes its scores of one token."""
     x = leaves["x"]
     T = x.shape[1]
     B = leaves["B"]  # (H, d, max_length)
@@ -153,7 +153,7 @@ def _moved(row, x, other, t, rng):
 
 
 def _row_of_comparison(x, t, rng):
-    """Row t of the weights of a random key-query layer, from scores that are neither flat nor sharp."""
+    """Return row t of the weights of a random key-query layer, from scores neither flat nor sharp."""
     q = _projected(x[t], rng)
     k = _projected(x[: t + 1], rng)
     return softmax(k @ q / len(q) ** 0.5)
@@ -169,7 +169,7 @@ def _row_of_synthesizer(x, t, rng):
 
 
 def _projected(x, rng):
-    """(..., D) -> (..., D) by a random projection that keeps sizes, and a bias."""
+    """Return (..., D) by a random projection that keeps sizes, and a bias."""
     D = x.shape[-1]
     W = rng.normal(size=(D, D)) / D**0.5
     return x @ W + rng.normal(size=D)

@@ -103,7 +103,7 @@ def layer_is_causal_attention(rng: Generator, layer_class: Caller) -> str:
 
 
 def _layer_shapes(D, H):
-    """{parameter: shape} of the four projections."""
+    """Return {parameter: shape} of the four projections."""
     shapes: dict[str, tuple[int, ...]] = {}
     for name in (*PROJECTIONS, "out"):
         shapes |= {f"{name}.weight": (D, D), f"{name}.bias": (D,)}
@@ -111,7 +111,7 @@ def _layer_shapes(D, H):
 
 
 def _aimed(rng, sizes, columns):
-    """Parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
+    """Draw parameters and x (1, T, D) for which every query gives key s a score near columns[s]."""
     D, H = sizes
     d = D // H
     parameters = draw_parameters(rng, _layer_shapes(D, H))
@@ -129,13 +129,13 @@ def _aimed(rng, sizes, columns):
 def _multi_head(
     leaves, num_heads, *, score=scaled_products, order=PROJECTIONS, split=split_heads, **steps
 ):
-    """Causal multi-head attention, or with one step of it replaced by a mistake."""
+    """Return causal multi-head attention, or with one step of it replaced by a mistake."""
     q, k, v = (split(linear(leaves, leaves["x"], name), num_heads) for name in order)
     return after(score(q, k), lambda scores: finish(leaves, scores, v, **steps))
 
 
 def _layer_known(leaves, num_heads):
-    """{sentence: output (B, T, D)}: mistakes of a layer that compares keys and queries."""
+    """Return {sentence: output (B, T, D)}: mistakes of a layer that compares keys and queries."""
     run = partial(_multi_head, leaves, num_heads)
     turned = {name: leaf.mT if leaf.ndim == 2 else leaf for name, leaf in leaves.items()}
     across = leaves | {"x": leaves["x"].transpose(0, 1)}
@@ -174,7 +174,7 @@ def counts_are_exact(rng: Generator, num_parameters: Caller, num_flops: Caller) 
         for _, D, H in settings:
             count = number(num_parameters(D, H), f"num_parameters({D}, {H})")
             right = sum(math.prod(shape) for shape in _layer_shapes(D, H).values())
-            trials.judge(count, right, f"{count:,.0f} parameters at D = {D}, {H} heads", D, H)
+            trials.require(count, right, f"{count:,.0f} parameters at D = {D}, {H} heads", D, H)
         return f"The parameters are exact in {len(trials)} settings."
 
     def judge_operations() -> str:
@@ -185,7 +185,7 @@ def counts_are_exact(rng: Generator, num_parameters: Caller, num_flops: Caller) 
             share, _ = distinct_texts(count / right, 1, 4) if count != right else ("all", "")
             part = f"which is {share} of what the products cost"
             fact = f"{count:,.0f} operations at T = {T}, D = {D}, {H} heads, {part}"
-            trials.judge(count, right, fact, T, D, H)
+            trials.require(count, right, fact, T, D, H)
         return (
             f"So are the operations; the products over pairs of tokens take {_share_of_pairs(100, 256, 8)} "
             f"and {_share_of_pairs(128, 64, 4)}."
@@ -202,7 +202,7 @@ def _share_of_pairs(T, D, H):
 
 
 def _products(T, D, H):
-    """(m, k, n, how often) of each matrix product of one layer on one sequence."""
+    """Return (m, k, n, how often) of each matrix product of one layer on one sequence."""
     d = D // H
     return {
         "projections": (T, D, D, 4),
@@ -212,7 +212,7 @@ def _products(T, D, H):
 
 
 def _flops(T, D, H):
-    """{product: operations}, two for each multiply-add."""
+    """Return {product: operations}, two for each multiply-add."""
     return {name: 2 * math.prod(product) for name, product in _products(T, D, H).items()}
 
 
@@ -232,7 +232,7 @@ def _wrong_parameters(D, H):
 
 
 def _wrong_flops(T, D, H):
-    """{sentence: count}, each also with a multiplication and its addition counted as one operation."""
+    """Return {sentence: count}, each also with a multiplication and its addition counted as one operation."""
     flops = _flops(T, D, H)
     total = sum(flops.values())
     projections = flops["projections"]

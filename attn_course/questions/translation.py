@@ -42,7 +42,7 @@ def _add_corpus(trials, answer, corpus):
 
 
 def _aligned(rng, T, S):
-    """Weights (T, S), some links right and some wrong; first a silent row and ties, last an even row."""
+    """Draw weights (T, S), some links right and some wrong; first a silent row and ties, last an even row."""
     weights = rng.dirichlet(np.full(S, 0.3), size=T)
 
     gold = set()
@@ -68,7 +68,7 @@ def _aligned(rng, T, S):
 
 
 def _heaviest(weights):
-    """Each row that has weight with its heaviest key, the first of several."""
+    """Return a link for each row that has weight: to its heaviest key, the first of several."""
     heaviest = weights.argmax(1).tolist()
     spoken = np.flatnonzero(weights.any(1))
     return {(t, heaviest[t]) for t in spoken.tolist()}
@@ -106,7 +106,7 @@ WRONG_LINKS = {
 
 
 def _wrong_rates(weights, gold):
-    """{sentence: rate}: of the links that are asked for, and of links that are mistaken for them."""
+    """Return {sentence: rate} of the links that are asked for, and of links that are mistaken for them."""
     wrong = _rates(map(_heaviest, weights), gold)
     del wrong[""]
     for sentence, links_of in WRONG_LINKS.items():

@@ -33,7 +33,7 @@ def heads_average(rng: Generator, two_head_queries: Caller) -> str:
 
 
 def _judge_on_means(rng, queries_of, scaled=False):
-    """Return the largest L1 error of an answer that is right on all means.
+    """Return the largest L1 error of an answer on all means; raise NotYet if it exceeds the limit.
 
     scaled: True if the scores are divided by sqrt(d).
     """
@@ -49,7 +49,7 @@ def _judge_on_means(rng, queries_of, scaled=False):
         factor = lengthening_needed([(means, pair, a, b) for means, a, b, pair in judged])
         trials = Trials(_mean_mistakes)
         for row, error in zip(judged, errors, strict=True):
-            trials.judge(error <= LIMIT, True, _mean_fact, *row, factor, constant)
+            trials.require(error <= LIMIT, True, _mean_fact, *row, factor, constant)
     return max(errors)
 
 
@@ -73,9 +73,9 @@ def _heads(keys, pair):
 
 @seen
 def _mean_mistakes(means, a, b, pair, factor, constant):
-    """factor: by which all queries must be multiplied, None if that is no help.
+    """Return the mistakes of 4.1. factor: by which all queries must be multiplied, None if that is no help.
 
-    constant: True if the queries are as long in every space, though scores are divided by sqrt(d).
+    constant: True if the queries do not grow with d, though scores are divided by sqrt(d).
     """
     on = _heads(means, pair)[:, [a, b]]  # (head, a or b)
     ties = np.abs(on - 0.5).max(1) < 0.05
@@ -220,7 +220,7 @@ def scaled_heads_survive(rng: Generator, scaled_two_head_queries: Caller) -> str
 
 
 def _why_not_routed(keys, lengths, pair, a, b):
-    """keys: (draws, n, d); lengths: (draws, n); pair: (2, d)."""
+    """Return a clause on draws that fail. keys: (draws, n, d); lengths: (draws, n); pair: (2, d)."""
     num_draws, n, _ = keys.shape
     share = _share_near(keys, pair, a, b)
     fact = f"with {n} keys only {share:.0%} of {num_draws:,} draws were near the average"

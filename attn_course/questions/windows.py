@@ -131,7 +131,7 @@ def _wrong_masks(T, window, sinks):
 
 
 def _judge_ring(rng, ring_class):
-    """A sentence on the texts in which the ring is right; NotYet where contexts differ or the ring grows."""
+    """Return a sentence on the texts tried; raise NotYet if contexts differ or the ring grows."""
     trials = tensor_trials(_wrong_rings)
     sizes = [(3, 1), (4, 0), (1, 0), (2, 3), (40, 2), (5, 2)]
     for window, sinks in shuffled(rng, sizes):
@@ -210,6 +210,6 @@ def _wrong_rings(q, k, v, window, sinks, output):
 
 
 def _weighted(q, k, v, counts, extra=0.0):
-    """Attention in which key j counts counts[t, j] times, and `extra` (T,) zero keys with zero values."""
+    """Return attention in which key j counts counts[t, j] times, with `extra` (T,) zero keys and values."""
     powers = np.exp(q @ k.mT / q.shape[-1] ** 0.5) * counts
     return powers @ v / (powers.sum(-1) + extra)[..., None]

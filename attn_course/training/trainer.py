@@ -91,7 +91,7 @@ class BaseTrainer:
         *,
         watch: Callable[[int, nn.Module], None] | None = None,
     ) -> None:
-        """Take the planned steps; Stopped if Ctrl-C came, after everything has been saved.
+        """Take the planned steps. After Ctrl-C, save everything and raise Stopped.
 
         plan: each entry makes its step when called, on another thread and a few steps ahead.
         watch: called with the number of steps taken and the model, after each.

@@ -27,20 +27,20 @@ class Batch(NamedTuple):
 
 
 def pad(sequences: Sequence[Ids], device: str | torch.device = "cpu") -> Tensor:
-    """Lists of ids -> (B, longest), the rest filled with PAD."""
+    """Return lists of ids as integers (B, longest), the rest filled with PAD."""
     tensors = [torch.tensor(ids) for ids in sequences]
     padded = pad_sequence(tensors, batch_first=True, padding_value=PAD)
     return padded.to(device)
 
 
 def pad_source(sources: Sequence[Ids], device: str | torch.device = "cpu") -> tuple[Tensor, Tensor]:
-    """Lists of ids -> source (B, S), each with its end mark, and lengths (B,) on the CPU."""
+    """Return lists of ids as source (B, S), each with its end mark, and lengths (B,) on the CPU."""
     source = pad([[*ids, EOS] for ids in sources], device)
     return source, torch.tensor([len(ids) + 1 for ids in sources])
 
 
 def collate(pairs: Sequence[Pair], device: str | torch.device = "cpu") -> Batch:
-    """Encoded pairs -> Batch.
+    """Return encoded pairs as a Batch.
 
     Inputs are targets moved one step to the right; a source ends with an end mark.
     """

@@ -29,7 +29,7 @@ SEED_BITS = 2**63
 
 
 def rate_at(step: int, fraction: float, config: Config) -> float:
-    """Learning rate: linear warm-up, plateau, linear fall to zero over the last `cooldown` of the budget.
+    """Return the learning rate: linear warm-up, plateau, linear fall to zero over the last `cooldown`.
 
     step: counted from 1. fraction: of the budget, from 0 to 1.
     """

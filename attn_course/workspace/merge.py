@@ -69,9 +69,8 @@ class Merge:
     notebook: Notebook
     kept: list[str] = field(default_factory=list)  # questions whose answers were carried
     changed: list[str] = field(default_factory=list)  # of these, questions that the course changed
-    removed: list[str] = field(
-        default_factory=list
-    )  # questions that are gone; their answers are kept
+    # questions that are gone; their answers are kept
+    removed: list[str] = field(default_factory=list)
     renumbered: dict[str, str] = field(default_factory=dict)  # of answers: old number, new number
     moved: dict[str, str] = field(default_factory=dict)  # of all questions; "" if one is gone
     num_own_cells: int = 0
@@ -272,10 +271,7 @@ class _Merger:
             **old_metadata,
             **copy.deepcopy(self.new_notebook.get("metadata", {})),
         }
-        for key in (
-            "kernelspec",
-            "language_info",
-        ):  # what the student's own kernel has written there
+        for key in ("kernelspec", "language_info"):  # as the student's own kernel wrote them
             if key in old_metadata:
                 notebook["metadata"][key] = old_metadata[key]
         notebook["nbformat"], notebook["nbformat_minor"] = 4, 5

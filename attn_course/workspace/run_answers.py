@@ -23,7 +23,7 @@ from attn_course import register
 from attn_course.answers import Answer
 from attn_course.cell_errors import Guard
 from attn_course.cell_variables import names_of, with_what_they_use
-from attn_course.checking import judge, listening
+from attn_course.checking import listening, run_judge
 from attn_course.magics import FLAGS, read_python
 from attn_course.markers import EMPTY
 from attn_course.register import Part, Question
@@ -106,7 +106,7 @@ def _verdict(
         return verdict(State.NOT_YET if reason else State.NOT_ATTEMPTED, message)
     with listening() as caught:
         callers = [Answer(space[name], caught) for name in part.answers]
-        return judge(question, part, np.random.default_rng(), callers)
+        return run_judge(question, part, np.random.default_rng(), callers)
 
 
 def _is_written(cells, question):

@@ -118,7 +118,7 @@ def limit(*, base: int, memory: int, seconds: int, threads: int = MAX_THREADS) -
 
 
 def limit_memory(memory: int) -> None:
-    """Let this process use so many bytes beyond those in use; it may change its mind."""
+    """Let this process use this many bytes more than it does now; the limit can be changed later."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     most = address_space() + memory
     soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
