@@ -62,7 +62,6 @@ TRUE = {  # where, and the lines
     "a value that comes and goes": ({t: 2 * x}, 2 * x, t, t + 2 * x - t),
 }
 FALSE = "step 1 does not follow"
-UNDECIDED = "could not be decided"
 PARTLY = "wherever every line has a value"
 FAULTS = {  # what is said, where, and the lines
     "algebra": (FALSE, {}, share, 1 / (2 + n * sp.exp(-t)), closed),

@@ -13,6 +13,7 @@ from bank.two_heads import one_each, scaled
 from attn_course import check, register
 from attn_course.answers import Answer
 from attn_course.checking import run_judge
+from attn_course.questions import copying
 
 ENOUGH = re.compile(r"multiply (?:the query|both queries) by at least ([0-9.e+]*[0-9])")
 
@@ -46,6 +47,14 @@ def test_a_query_made_longer_as_told_is_right_in_every_case(question, size):
     assert not verdict
     factor = float(ENOUGH.search(verdict.message)[1])
     assert check(question, longer(answer, factor)), verdict
+
+
+def test_the_advice_of_a_copy_follows_from_its_one_threshold(monkeypatch):
+    monkeypatch.setattr(copying, "COPY", 0.995)
+    monkeypatch.setattr(copying, "COPIED", 0.995)
+    answer = dual(1.0)
+    factor = float(ENOUGH.search(check("1.4", answer).message)[1])
+    assert check("1.4", longer(answer, factor))
 
 
 @pytest.mark.parametrize("question", ["2.2", "3.1", "4.1"])

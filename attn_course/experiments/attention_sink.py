@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from attn_course import recorded_runs
+from attn_course.experiments.adam import minimise
 
 NUM_LETTERS = 16
 WIDTH = 32  # of queries and keys
@@ -84,18 +85,14 @@ def train(seed: int = 0) -> Head:
     """Train a head on short texts, without a window."""
     torch.manual_seed(seed)
     head = Head()
-    optimiser = torch.optim.Adam(head.parameters(), lr=RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
     mask = window_of(LENGTH, LENGTH, 0)
-    for step in range(STEPS):
+
+    def loss_of(step: int) -> Tensor:
         text = texts(BATCH, LENGTH, 1000 * seed + step)
         right, _ = right_answers(text, mask)
-        loss = (head(text, mask) - right)[:, 1:].square().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
+        return (head(text, mask) - right)[:, 1:].square().mean()
 
+    minimise(head, loss_of, steps=STEPS, rate=RATE)
     return head
 
 

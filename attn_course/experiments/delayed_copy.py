@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from attn_course import recorded_runs
+from attn_course.experiments.adam import minimise
 from attn_course.experiments.sinusoid_distance import BASE, frequencies
 from attn_utils import attend, rotate
 
@@ -120,22 +121,14 @@ def train(way: str, seed: int = 0, setting: CopySetting | None = None) -> OneLay
     setting = setting or CopySetting()
     torch.manual_seed(seed)
     model = OneLayer(way, setting)
-    optimiser = torch.optim.Adam(model.parameters(), lr=setting.rate)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, setting.steps)
     places = torch.arange(setting.length)
 
-    for step in range(setting.steps):
-        drawn_by = 1000 * seed + step
-        letters = draw_letters(setting, setting.batch, setting.length, drawn_by)
+    def loss_of(step: int) -> Tensor:
+        letters = draw_letters(setting, setting.batch, setting.length, 1000 * seed + step)
         offset = torch.randint(setting.most_offset + 1, ())
-        logits = model(letters, offset + places)
-        loss = _loss(logits, letters, setting.back)
+        return _loss(model(letters, offset + places), letters, setting.back)
 
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
-
+    minimise(model, loss_of, steps=setting.steps, rate=setting.rate)
     return model
 
 

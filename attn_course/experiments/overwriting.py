@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from attn_course import recorded_runs
+from attn_course.experiments.adam import minimise
 
 KINDS = ("linear", "linear that fades", "softmax with a slope", "delta rule")
 NUM_LETTERS = 6
@@ -111,17 +112,13 @@ def train(kind: str, seed: int = 0, num_letters: int = NUM_LETTERS) -> LetterMem
     """Train a memory of this kind on short texts."""
     torch.manual_seed(seed)
     memory = LetterMemory(kind, num_letters)
-    optimiser = torch.optim.Adam(memory.parameters(), lr=RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
-    for step in range(STEPS):
+
+    def loss_of(step: int) -> Tensor:
         text = texts(BATCH, LENGTH, 1000 * seed + step, num_letters)
         right, _ = newest_values(text)
-        loss = (memory(text) - right).square().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
+        return (memory(text) - right).square().mean()
 
+    minimise(memory, loss_of, steps=STEPS, rate=RATE)
     return memory
 
 

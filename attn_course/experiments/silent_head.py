@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from attn_course import recorded_runs
 from attn_course.experiments import attention_sink
+from attn_course.experiments.adam import minimise
 from attn_course.experiments.attention_sink import (
     NUM_LETTERS,
     WIDTH,
@@ -79,18 +80,14 @@ def train(kind: str, seed: int = 0) -> SilentHead:
     """Train a head of this kind on short texts behind a window."""
     torch.manual_seed(seed)
     head = SilentHead(kind)
-    optimiser = torch.optim.Adam(head.parameters(), lr=RATE)
-    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, STEPS)
     mask = window_of(LENGTH, WINDOW, 0)
-    for step in range(STEPS):
+
+    def loss_of(step: int) -> Tensor:
         text = texts(BATCH, LENGTH, 1000 * seed + step)
         right, _ = right_answers(text, mask)
-        loss = (head(text, mask) - right).square().mean()
-        optimiser.zero_grad()
-        loss.backward()
-        optimiser.step()
-        schedule.step()
+        return (head(text, mask) - right).square().mean()
 
+    minimise(head, loss_of, steps=STEPS, rate=RATE)
     return head
 
 

@@ -230,7 +230,7 @@ def tells_copying(rng: Generator, copies: Caller) -> str:
     limits = _limit_behind(decisions, _lead), _limit_behind(decisions, _weight)
     trials = Trials(_copy_mistakes)
     for (scores, j), yes in decisions:
-        trials.add(yes, _weight(scores, j) > 0.99, _fact_of_copy, scores, j, yes, *limits)
+        trials.add(yes, _weight(scores, j) > COPY, _fact_of_copy, scores, j, yes, *limits)
 
     trials.settle()
     alone = [(rng.normal(size=1).round(1), 0)]  # last: a rule about rivals has none here
@@ -354,7 +354,7 @@ def _copy_mistakes(scores, j, yes, margin, least_weight):
     weight = softmax(scores)[j]
     lead = _lead(scores, j)
     powers = np.exp(scores)  # overflows, as theirs does
-    grows = yes in (lead > np.log(99 * n), lead > 2 * np.log(n))
+    grows = yes in (lead > np.log(COPY / (1 - COPY) * n), lead > 2 * np.log(n))
     return {
         "it says yes every time": True,
         "it says no every time": False,
@@ -366,8 +366,8 @@ def _copy_mistakes(scores, j, yes, margin, least_weight):
         "it compares scores by their ratio": scores[j] > 5 * rival > 0,
         "it only asks that the other scores be negative": rival < 0 < scores[j],
         "it only asks that score j be positive and largest": scores[j] == scores.max() > 0,
-        "it looks at the first score instead of score j": softmax(scores)[0] > 0.99,
-        "the exponential of a large score overflows": powers[j] / powers.sum() > 0.99,
+        "it looks at the first score instead of score j": softmax(scores)[0] > COPY,
+        "the exponential of a large score overflows": powers[j] / powers.sum() > COPY,
         "with a lead of log(n) key j may weigh only as much as all others together": lead
         > np.log(n),
         "it asks for a lead that grows with log(n), as if all other keys scored as high as the best "

@@ -75,7 +75,6 @@ class Merge:
     moved: dict[str, str] = field(default_factory=dict)  # of all questions; "" if one is gone
     num_own_cells: int = 0
     num_notes: int = 0  # cells of ours that the student had written into
-    num_new_cells: int = 0
 
 
 def cells_of(notebook: Notebook) -> list[MatchedCell]:
@@ -317,7 +316,6 @@ class _Merger:
         new_cells = [
             c for c in self.new if c not in mine_of and not self._stays_deleted(c, deleted)
         ]
-        self.result.num_new_cells = len(new_cells)
 
         numbers = [self.base_of[cell].number for cell in self.mine if cell in self.base_of]
         is_moved = numbers != sorted(numbers)

@@ -284,7 +284,6 @@ PACKED = (
     "memory, _ = pad_packed_sequence(states, batch_first=True, total_length=ids.shape[1])",
 )
 unpacked = partial(encoder, PACKED[0], "packed = x", PACKED[1])
-BRIDGED = "self.bridge(ends).tanh()"
 RIGHT["9.2"] = {
     "packed": Encoder,
     "sorted and put back": SortedEncoder,
