@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course import register
-from attn_course.verdict import State, Verdict
+from attn_course.verdict import COLOURS, State, Verdict
 
 HIDDEN_FOLDER = ".attn"
 EDITION = "edition.json"
@@ -209,7 +209,7 @@ class Progress:
                 '<span style="display:inline-block;width:10em;height:0.8em;'
                 'border:1px solid #7f7f7f;border-radius:2px">'
                 f'<span style="display:block;width:{100 * notebook.share:.0f}%;height:100%;'
-                'background:#0072b2"></span></span>'
+                f'background:{COLOURS[State.CORRECT]}"></span></span>'
             )
             rows.append(
                 f'<tr><td style="text-align:left">{escape(notebook.name)}</td>'

@@ -21,7 +21,7 @@ from attn_course.progress_notes import (
     student_folder,
 )
 from attn_course.register import Part, Question
-from attn_course.verdict import inline_html
+from attn_course.verdict import COLOURS, State, inline_html
 
 MARKERS = re.compile(rf"^ *({BEGIN}|{END})\n?", re.M)
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
@@ -100,9 +100,9 @@ def _code_html(part: ShownPart, kind: str) -> str:
     """Return the student's lines beside those of the reference, with a coloured edge where they differ."""
     rows = []
     for mine, reference, differs in part.lines():
-        sides = [(reference, "#0072b2")]
+        sides = [(reference, COLOURS[State.CORRECT])]
         if part.mine:
-            sides.insert(0, (mine, "#d55e00"))
+            sides.insert(0, (mine, COLOURS[State.NOT_YET]))
         cells = ""
         for text, colour in sides:
             style = _CELL.format(colour if differs and part.mine and text else "transparent")

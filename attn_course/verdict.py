@@ -24,7 +24,7 @@ class State(enum.StrEnum):
 
 
 _MARK = {State.CORRECT: "✔", State.NOT_YET: "✘", State.NOT_ATTEMPTED: "○", State.WAITING: "✎"}
-_COLOUR = {
+COLOURS = {
     State.CORRECT: "#0072b2",
     State.NOT_YET: "#d55e00",
     State.NOT_ATTEMPTED: "#7f7f7f",
@@ -67,7 +67,7 @@ class Verdict:
     def _repr_html_(self):
         remark = f"<br><i>{inline_html(self.remark)}</i>" if self.remark else ""
         return (
-            f'<div style="border-left:4px solid {_COLOUR[self.status]};padding:2px 0 2px 10px">'
+            f'<div style="border-left:4px solid {COLOURS[self.status]};padding:2px 0 2px 10px">'
             f"<b>{escape(self._headline())}</b><br>{inline_html(self.message)}{remark}</div>"
         )
 

@@ -6,6 +6,7 @@ import pytest
 from course import ROOT
 
 from attn_course.building import headings, published_links
+from attn_grader.sandbox import Limits
 
 PAGES = sorted(
     [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / ".github").glob("*.md")]
@@ -58,3 +59,8 @@ def test_every_page_of_the_docs_is_linked_from_readme_or_contributing():
     texts = [(ROOT / name).read_text("utf-8") for name in ("README.md", "CONTRIBUTING.md")]
     for page in (ROOT / "docs").glob("*.md"):
         assert any(f"docs/{page.name}" in text for text in texts), page.name
+
+
+def test_the_guide_to_grading_says_the_limits_that_are_set():
+    text = (ROOT / "docs" / "grading.md").read_text("utf-8")
+    assert f"`--timeout {Limits.total:g}` `--memory {Limits.memory >> 20}`" in text

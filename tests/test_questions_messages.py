@@ -9,6 +9,7 @@ from bank.copying import dual, margin
 from bank.seq2seq import WRONG as SEQ2SEQ
 from bank.transformer_attention import WRONG as TRANSFORMER
 from bank.two_heads import one_each, scaled
+from course import ROOT
 
 from attn_course import check, register
 from attn_course.answers import Answer
@@ -55,6 +56,11 @@ def test_the_advice_of_a_copy_follows_from_its_one_threshold(monkeypatch):
     answer = dual(1.0)
     factor = float(ENOUGH.search(check("1.4", answer).message)[1])
     assert check("1.4", longer(answer, factor))
+
+
+def test_the_card_of_a_copy_says_its_threshold():
+    text = (ROOT / "solutions" / "01_copying.py").read_text("utf-8")
+    assert f"at least {100 * copying.COPY:g}% of the weight on key $j$" in text
 
 
 @pytest.mark.parametrize("question", ["2.2", "3.1", "4.1"])
