@@ -38,6 +38,7 @@ MAX_NOTEBOOKS = 100  # in one such archive
 MAX_DIRECTORY = 1 << 20  # bytes of the list of files in such an archive, about 10,000 files
 TOO_LARGE = f"it is larger than {MAX_FILE >> 20} MB."
 DAMAGED_ARCHIVE = "this archive is damaged."
+KEPT = "It is kept as it is."
 CLUTTER = frozenset({"__MACOSX", ".DS_Store", ".ipynb_checkpoints"})
 # The records with which a zip archive ends: the common one, and the one of archives beyond 4 GB.
 END_OF_ARCHIVE = b"PK\x05\x06"
@@ -432,10 +433,10 @@ def unpacked(copies: Iterable[Copy], problems: list[str]) -> Iterator[Copy]:
         try:
             notebooks = list(_inner(copy))
         except UserError as error:
-            problems.append(f"{copy.source.path}: {error}")
+            problems.append(f"{copy.source.path}: {error} {KEPT}")
             notebooks = [copy]
         except Exception:
-            problems.append(f"{copy.source.path}: {DAMAGED_ARCHIVE}")
+            problems.append(f"{copy.source.path}: {DAMAGED_ARCHIVE} {KEPT}")
             notebooks = [copy]
         yield from notebooks
 

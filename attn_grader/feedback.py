@@ -2,7 +2,7 @@
 
 import base64
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection
 from pathlib import Path, PurePosixPath
 
@@ -27,15 +27,24 @@ def pack_feedback(out: Path, lms: str, notebooks: Collection[str] = ()) -> int:
         raise UserError(
             f"{out} has no {COLLECTED}: sort the download with attn collect, then run attn grade."
         )
-    paths, without = _paths(rows.values(), lms, notebooks)
+    paths, others = _paths(rows.values(), lms, notebooks)
     if not paths:
         raise UserError(f"no file in {out / COLLECTED} is named as {lms.title()} names files.")
+    without = []
+    for student, names in others.items():
+        files = " and ".join(names)
+        why = (
+            "no notebook of this assignment is among it"
+            if notebooks
+            else f"{lms.title()} takes none back for that"
+        )
+        without.append(f"no page for {student}, who handed in {files}: {why}.")
     num_owners = Counter(paths.values())
     pages = {}
     for student, path in paths.items():
         page = out / "students" / f"{file_name(student)}.html"
         if not page.is_file():
-            without.append(student)
+            without.append(f"no page for {student}: attn grade has written none.")
             continue
         if num_owners[path] > 1:  # of a group, each member has a page
             path = str(PurePosixPath(path).with_stem(f"feedback-{file_name(student)}"))
@@ -44,33 +53,31 @@ def pack_feedback(out: Path, lms: str, notebooks: Collection[str] = ()) -> int:
         raise UserError(f"{out} holds no page of a student; name the folder that attn grade wrote.")
     target = out / f"feedback-{lms}.zip"
     write_entries(target, ((path, self_contained(page)) for path, page in pages.items()))
-    for student in without:
-        print(
-            f"no page for {student}: attn grade has written none, or no file of theirs is one of this "
-            "assignment."
-        )
+    for sentence in without:
+        print(sentence)
     log.info(f"{target}: {len(pages)} pages, {len(without)} students without one.")
     return ATTENTION if without else DONE
 
 
 def _paths(rows, lms, notebooks):
-    """Return ({student: path of the page in the archive}, the students who have none).
+    """Return ({student: path of the page in the archive}, {student who has none: names of their files}).
 
     The path follows the name of a file that counts, of a notebook if the student handed in one.
     """
     paths: dict[str, str] = {}
-    students = set()
+    files = defaultdict(list)
     for row in sorted(rows, key=_is_other):
         notebook = notebook_of(PurePosixPath(row.file))
         if not row.counts or (notebook and notebooks and notebook not in notebooks):
             continue
-        students.add(row.student)
+        files[row.student].append(row.file)
         if notebooks and not notebook:  # it may belong to another assignment
             continue
         path = LMS[lms].feedback(row.source)
         if path:
             paths.setdefault(row.student, path)
-    return dict(sorted(paths.items())), sorted(students - paths.keys())
+    others = {student: names for student, names in sorted(files.items()) if student not in paths}
+    return dict(sorted(paths.items())), others
 
 
 def _is_other(row: Collected) -> tuple[bool, str]:

@@ -1,12 +1,11 @@
 """Grades one file: from its bytes to its record. A worker does it, which knows no name and no seed."""
 
-import ast
 import hashlib
 import hmac
 import signal
 import time
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -15,10 +14,10 @@ import numpy as np
 from attn_course import register
 from attn_course.answers import NotYet
 from attn_course.checking import OutOfTime, run_judge
-from attn_course.magics import parsed
 from attn_course.register import Part, Question
 from attn_course.verdict import State
 from attn_grader import notebook
+from attn_grader.copies import BORROWED, borrowed
 from attn_grader.notebook import Cell, UnreadableFile, one_line
 from attn_grader.record import PartRecord, Record
 from attn_grader.sandbox import Limits
@@ -28,7 +27,6 @@ from attn_grader.submissions import File
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 MAX_REMARKS = 100
 AGAIN_SECONDS = 0.1  # until work that has swallowed the end of its time is ended once more
-OURS = ("attn_utils", "attn_course")
 NEAR_WORDS = "its cell is empty; a person looks whether this text is the answer."
 NEAR_CODE = "A person will look at what is not run as an answer: cell"
 # Of two verdicts on a part, the one that is further on counts.
@@ -106,15 +104,22 @@ def grade(job: Job, warm: WarmProcess, settings: Settings) -> Record:
         for key, verdict in again.items():
             best[key] = max(best[key], verdict, key=_how_good)
 
+    origins = borrowed(cells, handed_out)
     records = []
     for question, part in parts:
         if part.judge:
-            records.append(seen_by_a_person(best[question.id, part.kind], cells, question, part))
+            verdict = seen_by_a_person(best[question.id, part.kind], cells, question, part)
+            taken = [origins[name] for name in part.answers if verdict and name in origins]
+            records.append(replace(verdict, borrowed=" and ".join(taken)))
         else:
             records.append(written(cells, question, part))
     remarks = [
         *submission.remarks,
-        *reused(cells, judged, best, handed_out),
+        *(
+            f"{part.question}: {BORROWED.format(part.borrowed)}"
+            for part in records
+            if part.borrowed
+        ),
         *(f"cell {number}: {text}" for number, text in sorted(errors.items())),
     ]
     remarks = [one_line(text) for text in remarks[:MAX_REMARKS]]
@@ -266,43 +271,3 @@ def written(cells: Sequence[Cell], question: Question, part: Part) -> PartRecord
     return replace(
         record, status=State.NOT_ATTEMPTED, message="the answer is still empty.", images={}
     )
-
-
-def reused(
-    cells: Sequence[Cell],
-    parts: Sequence[tuple[Question, Part]],
-    verdicts: dict[tuple[str, str], PartRecord],
-    handed_out: Collection[str],
-) -> list[str]:
-    """Return a remark on each right answer that seems to be the course's own object of that name.
-
-    This reads imports and attributes alone, never costs a point, and is for a person to weigh. What
-    cells as handed out import says nothing of the student.
-    """
-    names = {}  # of right answers
-    for question, part in parts:
-        if verdicts[question.id, part.kind]:
-            names.update(dict.fromkeys(part.answers, question.id))
-    modules = {}
-    objects: list[tuple[str, str]] = []  # name of a right answer, and of the object that it may be
-    for cell in cells:
-        tree = parsed(cell.source) if cell.kind == "code" and not notebook.is_check(cell) else None
-        used = []
-        for node in chain.from_iterable(tree.statements if tree else ()):
-            match node:
-                case ast.ImportFrom(module=str(module)) if module.startswith(OURS):
-                    for alias in node.names:
-                        modules[alias.asname or alias.name] = f"{module}.{alias.name}"
-                        used.append((alias.name, f"{module}.{alias.name}"))
-                case ast.Import():
-                    for alias in node.names:
-                        if alias.name.startswith(OURS):
-                            modules[alias.asname or alias.name.partition(".")[0]] = alias.name
-                case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in modules:
-                    used.append((attribute, f"{modules[name]}.{attribute}"))
-        if notebook.is_changed(cell, handed_out):
-            objects += used
-    remarks = [
-        f"{names[name]}: the answer may be {origin}." for name, origin in objects if name in names
-    ]
-    return list(dict.fromkeys(remarks))

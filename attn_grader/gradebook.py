@@ -40,6 +40,7 @@ class GradebookEntry:
     previous: ManualMark | None = None  # given to another answer or by another rubric
     images: dict[str, str] = field(default_factory=dict)  # pasted into a written answer
     mistake: str = ""  # the sentence of the known mistake that explains a wrong answer
+    borrowed: str = ""  # the course's own objects that the answer may be
     is_unread: bool = False  # True if the file of the notebook could not be graded
 
     @property
@@ -75,7 +76,6 @@ class Sheet:
     deductions: dict[str, float] = field(default_factory=dict)  # of each notebook
     tiers: Counter[str] = field(default_factory=Counter)  # number of files graded in each sandbox
     ungraded: dict[str, str] = field(default_factory=dict)  # of each notebook: why
-    published: list[str] = field(default_factory=list)  # questions answered by the public solution
     # {notebook: why its date cannot be}
     undated: dict[str, str] = field(default_factory=dict)
 
@@ -274,5 +274,6 @@ def _judged(question, part, record):
                 answer=verdict.answer,
                 images=verdict.images,
                 mistake=verdict.mistake,
+                borrowed=verdict.borrowed,
             )
     return replace(entry, status=State.WAITING, message=record.problem, is_unread=True)

@@ -225,7 +225,7 @@ def _gradescope_table(rows: Rows) -> Table:
     """Return Gradescope's table of grades: points and points possible of each notebook."""
     table = []
     for person, points in rows:
-        first, _, last = person.name.rpartition(" ")
+        first, last = _first_and_last(person.name)
         row = {"First Name": guarded(first), "Last Name": guarded(last)}
         row |= {"SID": person.id, "Email": person.email, "Sections": ""}
         for name in points:
@@ -233,6 +233,14 @@ def _gradescope_table(rows: Rows) -> Table:
             row[f"{name} - Max Points"] = number(register.points_of(name))
         table.append(row)
     return table
+
+
+def _first_and_last(name):
+    """Return ("Ada", "Lovelace") for "Ada Lovelace" and for "Lovelace, Ada"."""
+    last, comma, first = name.partition(",")
+    if not comma:
+        first, _, last = name.rpartition(" ")
+    return first.strip(), last.strip()
 
 
 def _notebooks(rows):

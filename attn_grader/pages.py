@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -14,7 +14,7 @@ from urllib.parse import quote
 from attn_course.atomic_file import write_atomically
 from attn_course.register import Part, Question, points_of
 from attn_course.verdict import State
-from attn_grader import exports, insight
+from attn_grader import copies, exports, insight
 from attn_grader.gradebook import Gradebook, GradebookEntry, Sheet
 from attn_grader.record import digest
 from attn_grader.references import Reference
@@ -66,18 +66,26 @@ def write(
         for part in question.parts
     ]
     sheets: dict[str, Sheet] = {}  # by the address of the feedback
+    published: dict[str, list[str]] = defaultdict(list)  # by question
+    borrowed: dict[str, list[str]] = defaultdict(list)
     code: dict[str, dict[str, str]] = {question.id: {} for question in book.questions}
     for student in book.students:
         name = file_name(student)
         sheet = book.sheet(student)
         sheet.entries = [_with_pictures_as_files(entry, out) for entry in sheet.entries]
-        insight.note_published(sheet, book.references)
+        for entry in copies.published(sheet, book.references):
+            sheet.remarks.append(f"{entry.question.id}: {copies.PUBLISHED}")
+            published[entry.question.id].append(student)
+        for entry in sheet.entries:
+            if entry.borrowed:
+                borrowed[entry.question.id].append(student)
         write_atomically(out / "students" / f"{name}.json", exports.gradescope_json(sheet))
         write_atomically(out / "students" / f"{name}.html", student_page(book, sheet))
         sheets[f"students/{quote(name)}.html"] = sheet
         for page, entry in zip(parts, sheet.entries, strict=True):
             page.add(sheet, entry)
-            if entry.part.kind == "code" and entry.answer:
+            is_published = student in published.get(entry.question.id, ())
+            if entry.part.kind == "code" and entry.answer and not is_published:
                 code[entry.question.id][student] = entry.answer
     for page in parts:
         if page.has_answers:
@@ -91,7 +99,8 @@ def write(
         counts={**counts, "answers awaiting a person": waiting},
         parts=parts,
         mistakes=mistakes,
-        alike=insight.alike_pairs(code)[:MOST_PAIRS],
+        copied={copies.PUBLISHED_HEAD: published, copies.BORROWED_HEAD: borrowed},
+        alike=copies.alike_pairs(code)[:MOST_PAIRS],
     )
     write_atomically(out / "index.html", overview)
     text = insight.mistakes_csv(mistakes, len(book.students), names=codes is None)
@@ -138,9 +147,9 @@ def student_page(book: Gradebook, sheet: Sheet) -> str:
     )
 
 
-def anchor(question: Question, part: Part) -> str:
+def anchor(question_id: str, kind: str) -> str:
     """Return the id of a part's card on a student's page, to which other pages link."""
-    return f"q{question.id.replace('.', '-')}-{part.kind}"
+    return f"q{question_id.replace('.', '-')}-{kind}"
 
 
 class PartPage:
@@ -159,15 +168,18 @@ class PartPage:
         self.is_written = part.kind == "written"
         self.reference = reference if self.is_written else replace(reference, answer="", rubric="")
         self.name = question.id if self.is_written else f"{question.id}-{part.kind}"
-        self.anchor = anchor(question, part)
+        self.anchor = anchor(question.id, part.kind)
         self.order = insight.order_of(question)
         self.counts: Counter[State] = Counter()
+        self.unnamed: list[str] = []  # students whose mistake has no name
         self.entries: dict[str, GradebookEntry] = {}
         self.tiers: Counter[str] = Counter()
 
     def add(self, sheet: Sheet, entry: GradebookEntry) -> None:
         """Count a student's entry for this part, and keep the answer if a person marks it."""
         self.counts[entry.status] += 1
+        if entry.status == State.NOT_YET and not entry.mistake:
+            self.unnamed.append(sheet.student)
         is_marked = self.is_written or entry.is_waiting or entry.mark
         is_there = entry.answer or entry.previous or (entry.is_waiting and not entry.is_unread)
         if is_marked and is_there:
@@ -223,14 +235,14 @@ class PartPage:
                 for mark in (entry.mark, entry.previous)
             ]
             groups.setdefault((entry.digest if entry.answer else name, *marks), []).append(name)
-        alike = insight.same_answers({name: entry.answer for name, entry in self.entries.items()})
-        reference = insight.plain_words(self.reference.answer)
+        alike = copies.same_answers({name: entry.answer for name, entry in self.entries.items()})
+        reference = copies.plain_words(self.reference.answer)
         cards = []
         for names in groups.values():
             entry = self.entries[names[0]]
             others = [other for other in alike.get(names[0], ()) if other not in names]
             hints = [f"the same words as {_listed(others)}"] if others else []
-            if entry.answer and insight.plain_words(entry.answer) == reference:
+            if entry.answer and copies.plain_words(entry.answer) == reference:
                 hints.append("the same words as the reference")
             cards.append(Card(names, entry, hints))
         return cards
@@ -284,19 +296,18 @@ def class_page(
     counts: Mapping[str, int],
     parts: Sequence[PartPage],
     mistakes: Sequence[insight.Mistake] = (),
-    alike: Sequence[insight.Likeness] = (),
+    copied: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
+    alike: Sequence[copies.Likeness] = (),
 ) -> str:
     """Return the class at a glance.
 
     sheets: {address of the feedback: a student's sheet}. counts: figures for the top. parts: of all
-    questions, after every sheet was added to them. mistakes: the most frequent first.
+    questions, after every sheet was added to them. mistakes: the most frequent first. copied: {what is
+    hinted at: {question: students}}.
     """
     tiers: Counter[str] = Counter()
-    published: dict[str, list[str]] = {}
     for sheet in sheets.values():
         tiers += sheet.tiers
-        for question in sheet.published:
-            published.setdefault(question, []).append(sheet.student)
     return render(
         "class.html",
         "Gradebook",
@@ -312,7 +323,8 @@ def class_page(
         not_begun=insight.not_begun(sheets.values()),
         in_vain=insight.in_vain(sheets.values()),
         alike=alike,
-        published=published,
+        copied=copied or {},
+        anchor=anchor,
         tiers=tiers,
     )
 

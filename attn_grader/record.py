@@ -34,6 +34,7 @@ class PartRecord(Verdict):
 
     answer: str = ""
     images: dict[str, str] = field(default_factory=dict)  # address in the answer: data of a picture
+    borrowed: str = ""  # the course's own objects that a right answer may be
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Record:
 
 def _part(data):
     values = {each.name: data[each.name] for each in fields(PartRecord)}
-    _require(values, str, "question", "kind", "message", "answer", "mistake")
+    _require(values, str, "question", "kind", "message", "answer", "mistake", "borrowed")
     _require(values, float, "points", "out_of")
     if not isinstance(values["needs_person"], bool) or not isinstance(values["images"], dict):
         raise ValueError("a part has fields of another type")

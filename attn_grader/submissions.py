@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePath
 
@@ -37,6 +37,7 @@ PRINTED_ONLY = "a file of type {} was handed in, and no notebook; a person looks
 EARLIER = "earlier"  # the folder of what a later download has replaced
 # What systems and editors leave behind; any other folder that is passed over is named.
 SKIPPED = ("__MACOSX", "__pycache__", ".ipynb_checkpoints", ".git", ".venv", ".vscode", ".idea")
+DATE_OF_NBGRADER = "timestamp.txt"  # lies beside each notebook in nbgrader's submitted/
 DOTTED = "its name begins with a dot, so it was passed over."
 MOST_PROBLEMS = 5  # of one student that are told; the others are counted
 MAX_FILES = 5_000  # looked at in one student's folder
@@ -183,16 +184,10 @@ def files_of(student: str, folder: Path, notebooks: Collection[str]) -> list[Fil
             problems[path] = PRINTED_ONLY.format(path.suffix[1:].upper())
         elif path not in candidates[name]:
             others.append(path)
-    if not any(candidates.values()):
-        problems |= dict.fromkeys(others, NO_NOTEBOOK)
+    problems |= dict.fromkeys(others, TOO if any(candidates.values()) else NO_NOTEBOOK)
     files = [
         _best(student, folder, name, candidates[name]) for name in notebooks if candidates[name]
     ]
-    if files and others:
-        remarks = [
-            f"{printable(path.relative_to(folder))}: {TOO}" for path in others[:MOST_PROBLEMS]
-        ]
-        files[0] = replace(files[0], remarks=(*files[0].remarks, *remarks))
     most = MOST_PROBLEMS if len(problems) <= MOST_PROBLEMS else MOST_PROBLEMS - 1
     for path in sorted(problems, key=lambda path: path != folder)[:most]:
         name = printable(path.relative_to(folder)) if path != folder else student
@@ -247,7 +242,7 @@ def _walk(folder, problems):
                 kept.append(name)
         folders[:] = kept
         for name in sorted(names)[:left]:
-            if not name.startswith("."):
+            if not name.startswith(".") and name != DATE_OF_NBGRADER:
                 yield Path(above, name)
         if len(names) > left:
             problems[folder] = f"it holds over {MAX_FILES:,} files; the others were not looked at."

@@ -17,8 +17,8 @@ from attn_course.errors import UserError
 from attn_course.verdict import State
 from attn_grader import exports, pages, roster, written_marks
 from attn_grader.collect import Collected
+from attn_grader.copies import alike_pairs
 from attn_grader.gradebook import Gradebook, Sheet
-from attn_grader.insight import alike_pairs
 from attn_grader.lms import LMS
 from attn_grader.record import Record
 from attn_grader.references import Reference
@@ -575,6 +575,20 @@ def test_no_cell_is_a_formula_for_a_reader_of_semicolons_and_nothing_is_lost(tex
     assert unguarded(guarded(text)) == text
     for cell in re.split("[;\t\n]", guarded(text)):
         assert not cell.startswith(tuple(FORMULA))
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "last"),
+    [
+        ("Ada Lovelace", "Ada", "Lovelace"),
+        ("van Dyk, Lee", "Lee", "van Dyk"),
+        ("Zoë", "", "Zoë"),
+    ],
+)
+def test_gradescope_gets_first_and_last_names_in_either_order(classbook, name, first, last):
+    classbook.roster.people["Ann"] = replace(classbook.roster.people["Ann"], name=name)
+    row = exported("gradescope", classbook)[-3]
+    assert (row["First Name"], row["Last Name"]) == (first, last)
 
 
 @pytest.mark.parametrize("name", LMS)

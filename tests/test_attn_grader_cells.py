@@ -5,12 +5,8 @@ import pytest
 import sandbox_sessions as sessions
 from sandbox_sessions import SMALL, ask, value, warm_process
 
-from attn_course import derivation, magics, register
+from attn_course import derivation, magics
 from attn_course.answers import NotAttempted, NotYet
-from attn_course.verdict import State
-from attn_grader.grade import reused
-from attn_grader.notebook import Cell
-from attn_grader.record import PartRecord
 from attn_grader.sandbox import Limits
 from attn_grader.sandbox.session import Session
 
@@ -219,37 +215,3 @@ def test_cells_that_take_all_the_time_leave_some_for_the_questions(submit):
     assert ask(session, "f", 1) == 2
     assert session.errors[2] == "it did not finish within 2 seconds."
     assert session.errors[4] == "the cells used up their share of 5 seconds."
-
-
-REUSED = {
-    "imported": "from attn_utils.kernels import attend",
-    "imported under another name": "from attn_utils.kernels import attend as f",
-    "an attribute": "from attn_utils import kernels\nattend = kernels.attend",
-    "an attribute of a package": "import attn_utils.kernels as k\nattend = k.attend",
-}
-
-
-@pytest.mark.parametrize("name", REUSED)
-def test_a_right_answer_that_may_be_the_courses_own_is_remarked_on_once(name):
-    remarks = remarks_on(REUSED[name], handed_out=())
-    assert remarks == ["6.3: the answer may be attn_utils.kernels.attend."]
-
-
-@pytest.mark.parametrize("name", REUSED)
-def test_what_a_notebook_imports_as_it_was_handed_out_is_not_remarked_on(name):
-    assert remarks_on(REUSED[name], handed_out=[REUSED[name]]) == []
-
-
-def test_the_courses_own_object_by_way_of_an_import_of_the_course_is_remarked_on():
-    imports = "from attn_utils import kernels"
-    remarks = remarks_on(imports, "attend = kernels.attend", handed_out=[imports])
-    assert remarks == ["6.3: the answer may be attn_utils.kernels.attend."]
-
-
-def remarks_on(*sources, handed_out):
-    """The remarks on these cells, each twice, where 6.3 is right."""
-    question = register.find("6.3")
-    part = question.part("code")
-    right = PartRecord("6.3", State.CORRECT, "", 2.0, 2.0, "code")
-    cells = [Cell(k, "code", source) for k, source in enumerate((*sources, *sources), 1)]
-    return reused(cells, [(question, part)], {("6.3", "code"): right}, handed_out)

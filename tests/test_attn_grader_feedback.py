@@ -141,7 +141,10 @@ def test_who_handed_in_no_notebook_is_named_where_the_archive_is_for_one_assignm
         row("bob", "report.pdf", "raybob_2_92_report.pdf"),
     ]
     assert feedback(graded, rows, "--notebooks", "1") == 1
-    assert "no page for bob" in capsys.readouterr().out
+    sentence = (
+        "no page for bob, who handed in report.pdf: no notebook of this assignment is among it."
+    )
+    assert sentence in capsys.readouterr().out
     assert names_in(graded / "feedback-canvas.zip") == {"leeann_1_90_01_copying.html"}
     assert feedback(graded, rows) == 0
 
@@ -184,7 +187,17 @@ def test_every_date_of_the_build_is_one_that_an_archive_can_hold(
 def test_a_student_without_a_page_is_named(graded, capsys):
     rows = [row(who, "01_copying.ipynb", f"{who}_1_90_01.ipynb") for who in ("ann", "cid")]
     assert feedback(graded, rows) == 1
-    assert "no page for cid" in capsys.readouterr().out
+    assert "no page for cid: attn grade has written none." in capsys.readouterr().out
+
+
+def test_what_canvas_takes_no_page_for_is_named(graded, capsys):
+    rows = [
+        row("ann", "01_copying.ipynb", "leeann_1_90_01_copying.ipynb"),
+        row("bob", "text.html", "raybob_2_text.html"),
+    ]
+    assert feedback(graded, rows) == 1
+    sentence = "no page for bob, who handed in text.html: Canvas takes none back for that."
+    assert sentence in capsys.readouterr().out
 
 
 def test_feedback_without_a_download_or_for_another_lms_is_one_sentence(graded, capsys):

@@ -13,7 +13,7 @@ from course import machine_points
 from sandbox_sessions import LIKE, TIERS, needs_sandbox, on_a_machine_like, rows, said_of
 
 from attn_course import register
-from attn_grader import insight
+from attn_grader import copies
 
 NAME = "01_copying"
 FULL = machine_points(NAME)
@@ -411,15 +411,15 @@ def test_results_keep_the_named_mistake_and_what_a_person_must_see(out):
 
 @pytest.mark.parametrize("error", [SystemError, MemoryError, RecursionError])
 def test_a_text_on_which_the_tokenizer_fails_costs_the_remark_on_it_only(monkeypatch, error):
-    real = insight.tokenize.generate_tokens
+    real = copies.tokenize.generate_tokens
 
     def fails_on_one(readline):
         if "odd" in (line := readline()):
             raise error
         yield from real(iter([line, ""]).__next__)
 
-    monkeypatch.setattr(insight.tokenize, "generate_tokens", fails_on_one)
+    monkeypatch.setattr(copies.tokenize, "generate_tokens", fails_on_one)
     line = "; ".join(f"x{k} = {k} + y[{k} * 2]" for k in range(40))
     code = {"1.6": {"ann": line, "bob": line, "eve": f"odd = {line}"}}
-    pairs = [(likeness.one, likeness.other) for likeness in insight.alike_pairs(code)]
+    pairs = [(likeness.one, likeness.other) for likeness in copies.alike_pairs(code)]
     assert pairs == [("ann", "bob")]

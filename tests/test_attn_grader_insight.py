@@ -76,6 +76,13 @@ def test_a_class_without_mistakes_has_a_table_without_rows(tmp_path):
     assert text == "question,title,part,mistake,count,of,students\n"
 
 
+def test_who_made_a_mistake_without_a_name_is_one_click_away_too(tmp_path):
+    pages.write(book_of(), tmp_path, counts={})
+    page = (tmp_path / "index.html").read_text("utf-8")
+    (unnamed,) = re.findall(r"<b>1</b> without a name</summary>(.*?)</details>", page, re.S)[:1]
+    assert unnamed.strip() == '<a href="students/Cid.html#q1-1-code">Cid</a>'
+
+
 def test_the_histogram_counts_every_student_whose_points_are_known_once():
     def record_of(key):
         return full_record(key) if key[0] != "Dan" else Record(*key, "", problem="it is empty.")

@@ -41,9 +41,14 @@ def found(folder, names=NAMES):
 
 def test_each_folder_is_a_student_and_nbgraders_layout_is_read(tmp_path):
     put(tmp_path, "ann/01_copying.ipynb", "bob/01_copying/work.ipynb", "bob/notes.txt", ".git/x")
+    put(tmp_path, "bob/01_copying/timestamp.txt")  # nbgrader's own
     assert found(tmp_path) == (
         ["ann", "bob"],
-        [("ann", NAMES[0], "01_copying.ipynb"), ("bob", NAMES[0], "01_copying/work.ipynb")],
+        [
+            ("ann", NAMES[0], "01_copying.ipynb"),
+            ("bob", NAMES[0], "01_copying/work.ipynb"),
+            ("bob", "", "notes.txt"),
+        ],
     )
 
 

@@ -182,6 +182,13 @@ def test_a_week_holds_its_notebooks_and_no_folder_of_the_students(tmp_path):
     }
     assert not [name for name in names if name.startswith("work/")]
     assert "01_copying" in readme and "03_one" not in readme and ".[lab]" in readme
+    assert "PyTorch" not in readme
+
+
+def test_the_first_week_with_pytorch_says_what_to_repeat(tmp_path):
+    _, readme, _ = released(tmp_path, "--notebooks", "06")
+    assert ".[lab,torch]" in readme
+    assert "need PyTorch" in readme.partition("## When a new archive comes")[2]
 
 
 def test_the_python_versions_of_the_readme_are_those_of_the_course(tmp_path):

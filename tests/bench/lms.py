@@ -1,6 +1,6 @@
 """A class from the archive of an LMS to points and feedback in its form, marked in a browser, and timed.
 
-`python tests/bench/lms.py [SIZE] [--lms moodle] [--photos BYTES] [--folder FOLDER]`. With --photos each
+`python tests/bench/lms.py [SIZE] [--lms NAME] [--photos BYTES] [--folder FOLDER]`. With --photos each
 student pastes three pictures of so many bytes into a written answer of 01. FOLDER keeps what was made. A test
 runs it with a few students.
 """
@@ -20,10 +20,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from chromium import Browser
-from classroom import bank_submissions, cell, png, save, student
+from classroom import bank_submissions, cell, parts_of, png, save, student
 from jupyter import wait_for
 
 from attn_course import cli
+from attn_grader.lms import LMS, METADATA
 
 NOTEBOOKS = ("01_copying", "02_average_of_two")
 KINDS = ("right", "wrong", "mixed", "broken")
@@ -38,6 +39,7 @@ def archive_of(folder, size, lms="canvas", photo=0):
     expected = {}
     mistaken = {name: [pack for pack, _ in bank_submissions(name, _is_wrong)] for name in NOTEBOOKS}
     people = ["student;name;email;id;lms_id"]
+    submissions = []  # of Gradescope's list
     with zipfile.ZipFile(folder / "submissions.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         for number in range(size):
             who = f"s{number:03}"
@@ -48,6 +50,7 @@ def archive_of(folder, size, lms="canvas", photo=0):
                 if number % BANK_EVERY == BANK_EVERY - 1:
                     made, points = rng.choice(mistaken[name]), 0
                 expected[who] += points
+                _in_own_words(made, name, number)
                 if photo and name == NOTEBOOKS[0]:
                     _paste_photos(made, photo, rng)
                 save(folder / "made.ipynb", made)
@@ -55,14 +58,30 @@ def archive_of(folder, size, lms="canvas", photo=0):
                 file = f"leeann{number}_{late}{100 + number}_{rng.randrange(10**6)}_{name}-1.ipynb"
                 if lms == "moodle":
                     file = f"Ann{number} Lee_{100 + number}_assignsubmission_file/{name}.ipynb"
+                if lms == "gradescope":
+                    file = f"assignment_1_export/submission_{100 + number}/{name}.ipynb"
                 archive.write(folder / "made.ipynb", file)
+            submissions.append(
+                f"submission_{100 + number}:\n  :submitters:\n  - :name: Ann{number} Lee\n"
+                f"    :sid: '{9000 + number}'\n    :email: {who}@x.edu\n"
+            )
+        if lms == "gradescope":
+            archive.writestr(f"assignment_1_export/{METADATA}", "".join(submissions))
     (folder / "roster.csv").write_text("\n".join(people) + "\n", "utf-8")
     return expected
 
 
 def _is_wrong(entry):
-    *_, kind, _, _ = entry
-    return kind == "WRONG"
+    _, part, kind, *_ = entry
+    return part.kind == "code" and kind == "WRONG"
+
+
+def _in_own_words(made, name, number):
+    """Make two of three written answers that of one student alone."""
+    for question, part in parts_of(name):
+        answer = cell(made, f"q{question.id.replace('.', '-')}-{part.kind}")
+        if answer["source"] == "Because." and number % 3:
+            answer["source"] = f"Because the score of key {number} leads all others."
 
 
 def _paste_photos(made, photo, rng):
@@ -132,7 +151,8 @@ def day(folder, size, lms="canvas", photo=0):
     assert cli.main(["feedback", str(graded), "--for", lms]) == 0
     done("feedback archive")
     with zipfile.ZipFile(folder / "submissions.zip") as archive:
-        handed_in = {_owner(name, lms) for name in archive.namelist()}
+        names = [name for name in archive.namelist() if not name.endswith(METADATA)]
+        handed_in = {_owner(name, lms) for name in names}
     with zipfile.ZipFile(graded / f"feedback-{lms}.zip") as archive:
         assert {_owner(name, lms) for name in archive.namelist()} == handed_in
     with open(graded / f"{lms}.csv", encoding="utf-8", newline="") as file:
@@ -142,7 +162,9 @@ def day(folder, size, lms="canvas", photo=0):
 
 def _owner(name, lms):
     """Return the part of a name in an archive that says whose a file is."""
-    return name.partition("/")[0] if lms == "moodle" else name.split("_")[0]
+    if lms == "canvas":
+        return name.split("_")[0]
+    return name.split("/")[-2]  # the folder
 
 
 def sizes(graded):
@@ -160,7 +182,7 @@ def sizes(graded):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("size", nargs="?", type=int, default=30)
-    parser.add_argument("--lms", choices=["canvas", "moodle"], default="canvas")
+    parser.add_argument("--lms", choices=list(LMS), default="canvas")
     parser.add_argument("--photos", type=int, default=0)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
