@@ -219,10 +219,11 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 # *derive · 2.5 points · 13 min*
 #
 # **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
-# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (that of $b$ is found in the same way) and the
-# score $s_i$ of any other key; then **find** $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the softmax.
-# **Form:** three derivations, `score_a`, `score_i` and `two_tied`. The first lines and the values of the symbols are given:
-# `query` says what the scores are, `orthonormal` what the products are, and `where=query | orthonormal` joins both.
+# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (that of $b$ is found in the same way) and
+# the score $s_i$ of any other key; then **find** $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the
+# softmax. **Form:** three derivations, `score_a`, `score_i` and `two_tied`. The first lines and the values of the symbols
+# are given: `query` says what the scores are, `orthonormal` what the products are, and `where=query | orthonormal` joins the
+# two dictionaries.
 
 # %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
@@ -372,10 +373,10 @@ with np.errstate(all="ignore"):
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
-# 1. None: every score changes by the same number. 2. It looks at the weights, and they decide for all values at once. 3. In a tie, if
-# there are no other keys or if the mean of the other values is the average itself. 4. No: the height becomes ten eighths, which leaves more than
-# half of the weight on the other eight keys. 5. The difference of the two tied scores, and the leftover; a larger $t$
-# makes the leftover smaller.
+# 1. None: every score changes by the same number. 2. The check looks at the weights, which decide the output for all values
+# at once. 3. In a tie, if there are no other keys or if the mean of the other values is the average itself. 4. No: the
+# height becomes ten eighths, which leaves more than half of the weight on the other eight keys. 5. The difference of the two
+# tied scores, and the leftover; a larger $t$ makes the leftover smaller.
 #
 # </details>
 

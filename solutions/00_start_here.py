@@ -140,8 +140,8 @@ check("0.1", lambda values: 1 / 0)
 hint("0.1")
 
 # %% [markdown]
-# Once an answer is correct, `solution` shows the reference beside your own answer, with the lines that differ marked. Before
-# that it tells you how many hints are left, and how to see the solution all the same.
+# Once an answer is correct, `solution` shows the reference beside your own answer, with the lines that differ marked. Until
+# then it tells you how many hints are left, and how to see the reference anyway.
 
 # %% tags=["spoiler", "nbval-ignore-output"]
 solution("0.1")

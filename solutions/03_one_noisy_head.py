@@ -65,10 +65,10 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise with small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt 2.2. The check adds up how far the weights are
-# from one half on $a$ and $b$ and 0 elsewhere: at most 0.02 without noise, and at most 0.04 in 95% of
-# draws with noise that changes scores by 0.001. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And
-# **in words**: what does the noise do to the scores, and how small must $\nu$ be?
+# whose output is the average of the values of $a$ and $b$; you may adapt 2.2. The check adds up by how much the weights
+# differ from one half on $a$, one half on $b$ and 0 elsewhere. This sum may be at most 0.02 without noise, and at most 0.04
+# in 95% of the draws when noise changes a score by about 0.001. **Form:** `robust_query(means, a, b)`, returning $d$
+# numbers. And **in words**: what does the noise do to the scores, and how small must $\nu$ be?
 
 
 # %% answer="3.1"
@@ -148,7 +148,7 @@ n, i = sp.symbols("n i", integer=True, positive=True)
 others = sp.Sum(sp.exp(s_i), (i, 1, n - 2))
 definition = sp.exp(ell * s_a) / (sp.exp(ell * s_a) + sp.exp(s_b) + others)
 heights = {s_a: t, s_b: t, s_i: 0}
-own = sp.exp(t * ell)  # what a adds to the sum of exponentials; short for your lines
+own = sp.exp(t * ell)  # what a adds to the sum of exponentials; you may write `own` in your lines
 rest = sp.exp(t) + n - 2  # what b and the others add, counted as in 2.3
 
 weight_of_a = derive(
@@ -442,7 +442,7 @@ print(f"5. the average in {np.mean(signs > 0.4):.3f} of the draws, those with a 
 # 1. The output is still the average if all keys are close to their means; how close they must be depends on the length of the
 #    query (3.1).
 # 2. If one key has a random length, the distribution of its weight has a closed form (3.3).
-# 3. Whether the output varies from draw to draw depends on how high the two tied means score (3.4).
+# 3. Whether the output varies from draw to draw depends on the score that the two tied means share (3.4).
 #
 # **Without notes:** What happens to a tie between noisy keys when the query grows? At which $t$ does the density change its
 # shape? When is "right on average" not enough?

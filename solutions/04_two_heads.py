@@ -124,11 +124,11 @@ print(f"ℓ < 0 in {(ell < 0).mean():.4f} of 20,000 draws; its probability is {e
 check("4.2", two_head_queries)
 
 # %% [markdown]
-# Not every pair passes: two *equal* queries that tie $a$ and $b$ above all others are right in 4.1 and fail here, as a single
-# head does. (Equal queries that push all *other* keys far below 0 pass: $\ell$ then multiplies 0.) The next two cells draw the
-# outputs of that single head, which scores $t = 20$ on the means of $a$ and $b$ and 0 on all others. The outputs of your own
-# pair are drawn as well once 4.1 is right, with each query scaled to length 20. *Predict* where in the plane the outputs of
-# both lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$.
+# Not every pair passes: two *equal* queries that tie $a$ and $b$ above all others are right in 4.1 and fail here, as a
+# single head does. (Two equal queries that score 0 on $a$ and on $b$, and far below 0 on all others, do pass: $\ell$ then
+# multiplies 0.) The next two cells draw the outputs of that single head, which scores $t = 20$ on the means of $a$ and $b$
+# and 0 on all others. The outputs of your own pair are drawn as well once 4.1 is right, with each query scaled to length 20.
+# *Predict* where in the plane the outputs of both lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$.
 
 
 # %%
@@ -216,11 +216,11 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 # %% [markdown]
 # ### 4.4
 #
-# **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$, and
-# that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$: at most 1% of the weight
-# may be on a wrong key when all lengths are 1, and at most 5% in at least 85% of the draws with $\lambda_a, \lambda_b > 0$.
-# **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. If your queries fail in the random draws, the check tries
-# them once more, ten times as long.
+# **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$,
+# and that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$. When all lengths
+# are 1, at most 1% of the weight may be in the wrong place; in at least 85% of the draws with $\lambda_a, \lambda_b > 0$ it
+# may be at most 5%. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. If your queries fail in the
+# random draws, the check tries them once more, ten times as long.
 #
 # *Predict:* now the *other* keys can change their sign, too. Do you need another design than in 4.2, or only other lengths?
 
@@ -383,7 +383,8 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 #
 # 1. Averaging the outputs of two heads averages their weights (1); many pairs of weights have the average that 4.1 asks for.
 # 2. Noise that breaks a *tie* hardly changes a head in which one key has a *lead*; averaging itself cancels nothing.
-# 3. The share of draws that fail falls like $1/t$, except for the draws in which the key points backwards.
+# 3. With one query for each key, the share of draws that fail falls like $1/t$, except for the draws in which the key points
+#    backwards.
 
 # %% [markdown]
 # ## Without notes
@@ -397,9 +398,10 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
-# 1. The output is linear in the weights. 2. Every pair whose average is one half on $a$ and on $b$; in 4.2 those in which no tie
-# depends on $\ell$. 3. At one half. 4. Those with $\ell < 0$, almost 8% of all draws, if one head looks at $a$ and the other at $b$.
-# 5. Half of the variance of a single head.
+# 1. The output is linear in the weights. 2. Every pair whose average is one half on $a$ and on $b$; 4.2 accepts those of
+# them whose weights hardly change with $\ell$: in each head one key has a clear lead, or $a$ scores 0. 3. At one half. 4.
+# Those with $\ell < 0$, almost 8% of all draws, if one head looks at $a$ and the other at $b$. 5. Half of the variance of a
+# single head.
 #
 # </details>
 

@@ -21,10 +21,10 @@ OPEN = "could not be decided"
 BY_ALGEBRA = "by algebra"
 BY_SIGNS = "by signs"
 NO_RULE = (
-    "No rule of this course covers the step: write it in smaller steps and close to the given line, a sum "
-    "with the index that is given."
+    "No rule of this course covers the step: write it in smaller steps, and a sum with the index that is "
+    "given."
 )
-FIND_THE_SLIP = "Put these numbers into both lines to find the slip"
+FIND_THE_SLIP = ". Put these numbers into both lines to find the slip"
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,8 @@ class Outcome:
     def sentence(self, step: str, slip: str = "") -> str:
         """Return a sentence on a step that does not hold or could not be decided; slip: its named cause."""
         if self.state == FAILS:
-            cause = f"{slip}; " if slip else ""
-            return f"{step} does not follow from the line before: {cause}{self.detail}."
+            cause = f"{slip}; {self.detail.removesuffix(FIND_THE_SLIP)}" if slip else self.detail
+            return f"{step} does not follow from the line before: {cause}."
         return f"whether {step} follows could not be decided: {self.doubt}. {NO_RULE}"
 
 
@@ -156,7 +156,7 @@ class Comparer:
             agrees = relation[0] == ("<" if sign < 0 else ">") if sign else "=" in relation
             if not agrees:
                 seen = difference(relation, sign, *values)
-                return Outcome(FAILS, f"{_at(point, left, right)}{seen}. {FIND_THE_SLIP}")
+                return Outcome(FAILS, f"{_at(point, left, right)}{seen}{FIND_THE_SLIP}")
         return Outcome(SEEN, f"compared at {num_decided} points")
 
     def difference_at(self, left: Tree, right: Tree) -> tuple[str, str, str]:

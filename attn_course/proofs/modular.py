@@ -186,7 +186,8 @@ class Assignment:
         self.field = field
         self.seed = secrets.token_bytes(16)
         self.known: dict[Tree, int] = {}
-        self.summands: dict[Tree, list[Tree]] = {}  # of sums, by their index, one of each kind
+        # of sums, by their index, one of each kind with the number that the sum starts at
+        self.summands: dict[Tree, list[tuple[Tree, Fraction | None]]] = {}
         self.opaque = False  # whether some unknowns may depend on one another
 
     def dependent(self, *key: Any) -> int:
@@ -431,17 +432,27 @@ class Assignment:
         """
         turned = replaced(summand, index, add(low, high, times(MINUS_ONE, index)))
         values = self.value(summand), self.value(turned)
-        for kind in self.summands.get(index, ()):
-            for shift in SHIFTS:
+        start = self._constant_in(low)
+        for kind, first in self.summands.get(index, ()):
+            shifts = [*SHIFTS]
+            if first is not None and start is not None and first - start not in SHIFTS:
+                shifts.append(int(first - start))  # both sums start at their first term
+            for shift in shifts:
                 value = self.value(replaced(kind, index, add(index, rational(shift))))
                 if value in values:
                     ends = add(high, rational(shift)), add(low, rational(shift - 1))
                     return self.sum_up_to(kind, index, ends[0]) - self.sum_up_to(
                         kind, index, ends[1]
                     )
-        self.summands.setdefault(index, []).append(summand)
+        self.summands.setdefault(index, []).append((summand, start))
         below = add(low, MINUS_ONE)
         return self.sum_up_to(summand, index, high) - self.sum_up_to(summand, index, below)
+
+    def _constant_in(self, tree):
+        """Return the whole number that a tree is, None if it is none."""
+        terms = self.expanded(tree)
+        number = Fraction(terms.get((), 0))
+        return number if number.denominator == 1 and not terms.keys() - {()} else None
 
     def sum_up_to(self, summand: Tree, index: Tree, end: Tree) -> int:
         """Return the sum of a summand up to this end; whole numbers added to the end are separate terms."""

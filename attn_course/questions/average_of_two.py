@@ -149,6 +149,8 @@ def _average_mistakes(keys, a, b, query, factor):
         "one of the two keys is pushed down, below all the others": bottom < low and one_wins,
         "other keys score higher than both of them": high > top + 1e-6,
         "a third key ties with them": abs(high - bottom) < 1e-6,
+        "a third key ties with one of the two, and the other is not looked at": abs(high - top)
+        < 1e-6,
         "a third key comes between": high > bottom,
         "the two are not tied": abs(top - bottom) > 1e-9,
     }
@@ -308,6 +310,7 @@ def _weight_mistakes(t, n):
         "keys a and b are counted twice in the denominator": top / (2 * top + n),
         "one key is counted twice in the denominator": top / (2 * top + n - 1),
         "that is only the limit for large t": 0.5,
+        "one of the two exponentials e^t below is lost": top / (top + n - 2),
         "that is the weight of one winner; here two keys share": 1 - leftover(t, n),
         "that is the weight of one of the other keys": 1 / (2 * top + n - 2),
         "that is the weight of both keys together": 2 * weight,
@@ -414,7 +417,8 @@ QUESTIONS = (
         covers=("000 b", "002 b.ii", "003 1.2"),
         hints=(
             "Multiply the query out: which products of two different keys are left, and what are they?",
-            "First put the three scores into the weight: write t for s_a and s_b, and 0 for s_i.",
+            "First put the three scores into the weight: write t for s_a and s_b, and 0 for s_i. In SymPy "
+            "e^t is `sp.exp(t)`.",
             "A sum of equal terms is a product: `sp.Sum(1, (i, 1, m))` is m. How many terms are there?",
             "Dividing above and below by the same exponential leaves one exponential.",
         ),

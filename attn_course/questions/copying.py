@@ -491,7 +491,7 @@ def bound_is_tight(rng: Generator, copy_error_bound: Caller) -> str:
         fact = (
             f"at gap = {gap:.3g}, n = {n}, diameter = {diameter:.3g} "
             f"the output can be as far as {farthest} from v_j, "
-            f"and your bound is {stated}, {word}"
+            f"and your {stated} is {word}"
         )
         trials.add(bound, reached, fact, gap, n, diameter)
 

@@ -423,7 +423,8 @@ QUESTIONS = (
         covers=("000 e.ii",),
         hints=(
             "The three weights sum to one: near and two far. What does that make of each bracket?",
-            "Every term under the root is then a multiple of the same square. How many are there?",
+            "Every term under the root, `sp.sqrt(...)`, is then a multiple of the same square. How many are "
+            "there? `near` and `far` may stand in your lines.",
         ),
     ),
     Question(

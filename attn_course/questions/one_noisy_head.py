@@ -439,9 +439,11 @@ QUESTIONS = (
         parts=(Part("derive", ("weight_of_a", "log_odds"), weight_given_length, points=1),),
         covers=("000 c.ii", "001 c.ii", "002 c.ii"),
         hints=(
-            "First put in the scores on the means. Which of them is multiplied by the length of k_a?",
+            "First put in the scores on the means. Which of them is multiplied by the length of k_a? The "
+            "cell has short names for two parts of the denominator, `own` and `rest`.",
             "w / (1 - w) is the weight of a against the weight of everything else together.",
-            "The logarithm of a product is a sum; ell should end up outside every function.",
+            "The logarithm of a product is a sum; ell should end up outside every function. In SymPy: "
+            "`sp.log(x)` is the logarithm, `sp.exp(t * ell)` the exponential.",
         ),
     ),
     Question(

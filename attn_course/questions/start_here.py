@@ -94,7 +94,8 @@ QUESTIONS = (
         parts=(Part("derive", ("one_fraction",), one_fraction_holds, points=0),),
         hints=(
             "Bring both fractions to the same denominator first.",
-            "The product of the two denominators will do; then multiply it out.",
+            "The product of the two denominators will do; then multiply it out. A power is written `x**2`, "
+            'and a line `(expression, "reason"),` with a comma at its end.',
         ),
     ),
     Question(

@@ -86,7 +86,7 @@ def _mean_mistakes(means, a, b, pair, factor, constant):
         "with d": factor is not None and constant,
         "right directions, but too short": factor is not None,
         "both heads give a and b almost no weight": away.all(),
-        "one head gives almost no weight to the value that is missing": away.any(),
+        "one head gives almost no weight to the value that the other head leaves out": away.any(),
         "both heads have the same target, so the other value never enters": on.mean(0).max() > 0.95,
         "one head averages and the other copies, which gives three quarters and a quarter": (
             ties.any() and on.max() > 0.95
@@ -334,8 +334,9 @@ QUESTIONS = (
         minutes=10,
         parts=(Part("derive", ("ratio",), variance_falls, points=1),),
         hints=(
-            "P (1 - P)^2 + (1 - P) P^2 has a common factor.",
-            "Write P and 1 - P with erf and multiply: a sum times a difference.",
+            "P (1 - P)^2 + (1 - P) P^2 has a common factor. `P` may stand in your lines, but not in "
+            "the last one.",
+            "Write P and 1 - P with erf, `sp.erf(...)`, and multiply: a sum times a difference.",
         ),
     ),
 )

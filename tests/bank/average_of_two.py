@@ -176,6 +176,10 @@ WRONG["2.2"] = {
     "all keys": (lambda keys, a, b: 20 * keys.sum(0), "every key scores the same"),
     "elementwise product": (lambda keys, a, b: 99 * keys[a] * keys[b], "comes between"),
     "three keys": (three_keys, "ties with them"),
+    "the first key instead of a": (
+        lambda keys, a, b: 20 * (keys[0] + keys[b]),
+        "ties with one of the two, and the other is not looked at: 50% of the weight",
+    ),
     "the average of the scores": (lambda keys, a, b: 10.0, "one number came back"),
     "infinite": (lambda keys, a, b: np.inf * keys[a], "infinity"),
     "weights, not a query": (lambda keys, a, b: np.eye(len(keys))[a] / 2, "expected (12,)"),
@@ -203,6 +207,10 @@ WRONG["2.4"] = {
         "one key is counted twice",
     ),
     "the limit": (lambda t, n: 0.5, "only the limit"),
+    "one of the two lost": (
+        lambda t, n: math.exp(min(t, 700)) / (math.exp(min(t, 700)) + n - 2),
+        "one of the two exponentials e^t below is lost: average_weight(1, 10) is 0.2536",
+    ),
     "one winner": (lambda t, n: softmax(np.r_[t, np.zeros(n - 1)])[0], "one winner"),
     "another key's": (lambda t, n: 1 / (2 * np.exp(t) + n - 2), "one of the other keys"),
     "both together": (lambda t, n: 2 * tied(t, n)[0], "both keys together"),

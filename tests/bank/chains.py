@@ -909,6 +909,10 @@ HONEST["1.1 sum_of_weights"] |= {
         1,
     ),
     "shifted by three": in_all(sp.Sum(sp.exp(every_score[i + 3]), (i, -2, n - 3)) / Z, 1),
+    "shifted by five": in_all(sp.Sum(sp.exp(every_score[i - 5]), (i, 6, n + 5)) / Z, 1),
+    "backwards, shifted by forty": in_all(
+        sp.Sum(sp.exp(every_score[n + 41 - i]), (i, 41, n + 40)) / Z, 1
+    ),
     "the first term apart, the rest shifted": in_all(
         (sp.exp(every_score[1]) + sp.Sum(sp.exp(every_score[i + 1]), (i, 1, n - 1))) / Z, 1
     ),
@@ -917,6 +921,14 @@ HONEST["1.1 sum_of_weights"] |= {
     ),
 }
 FALSE["1.1 sum_of_weights"] |= {
+    "shifted by five, one term too many": (
+        in_all(sp.Sum(sp.exp(every_score[i - 5]), (i, 6, n + 6)) / Z, 1),
+        sum_1,
+    ),
+    "shifted by five, the ends by four": (
+        in_all(sp.Sum(sp.exp(every_score[i - 5]), (i, 5, n + 4)) / Z, 1),
+        sum_1,
+    ),
     "from zero to n": (in_all(sp.Sum(sp.exp(every_score[i]), (i, 0, n)) / Z, 1), sum_1),
     "two terms apart, which one key has not": (
         in_all((sp.exp(every_score[1]) + sp.exp(every_score[2]) + from_third) / Z, 1),

@@ -454,7 +454,7 @@ WRONG["1.5"] = {
     "too small": (lambda gap, n, D: D * np.exp(-gap) / n, "too small to be a bound"),
     "values in random directions": (
         lambda gap, n, D: D * np.sqrt(n - 1) / (np.exp(gap) + n - 1),
-        "can be as far as 1.373 from v_j, and your bound is 0.4576",
+        "can be as far as 1.373 from v_j, and your 0.4576 is too small to be a bound",
     ),
     "a string": (lambda gap, n, D: "small", "text came back for the bound"),
 }
