@@ -5,6 +5,7 @@ import contextvars
 import ctypes
 import io
 import os
+import sys
 import threading
 import time
 import warnings
@@ -22,7 +23,10 @@ from attn_course.answers import Answer, Caller, NotAttempted, NotYet
 from attn_course.register import Part, Question
 from attn_course.verdict import State, Verdict, inline_html
 
-UNSTEADY = "Two calls with the same arguments gave different results: an answer must not be random."
+UNSTEADY = (
+    "Two calls with the same arguments gave different results: an answer must not be random, and must not "
+    "keep results of earlier calls."
+)
 PATIENCE = 4  # how many times its seconds an answer may take where others use the processor
 
 
@@ -171,6 +175,9 @@ def within(seconds: float, work: Callable[[], str]) -> str:
     used = time.process_time()
 
     def run() -> None:
+        torch = sys.modules.get("torch")
+        if torch:  # in a new thread it would use all cores again, for the smallest exponential too
+            torch.set_num_threads(torch.get_num_threads())
         try:
             outcome["result"] = work()
         except BaseException as error:

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import itertools
+import os
 import subprocess
 import sys
 import threading
@@ -320,6 +321,26 @@ def test_a_right_answer_that_is_random_is_refused():
     scales = itertools.count(20)
     verdict = check("1.4", lambda keys, j: np.linalg.pinv(keys)[:, j] * next(scales))
     assert not verdict and "must not be random" in verdict.message
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="no threads to be counted")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="torch has one core anyway")
+def test_an_answer_uses_as_many_cores_in_torch_as_the_notebook_allows():
+    pytest.importorskip("torch")
+    program = """
+import os, torch
+from attn_course.checking import within
+
+def new_threads():
+    before = set(os.listdir("/proc/self/task"))
+    torch.ones(1000, dtype=torch.float64).exp()
+    return len(set(os.listdir("/proc/self/task")) - before)
+
+torch.set_num_threads(1)
+print(new_threads(), within(60, new_threads))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "0"], done.stderr
 
 
 def test_results_are_compared_by_value_however_long_they_are():
