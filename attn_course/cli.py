@@ -8,7 +8,7 @@ from importlib import import_module, metadata
 
 import click
 
-from attn_course.command_line import SETTINGS, loudness, run
+from attn_course.command_line import SETTINGS, log_options, run
 from attn_course.errors import UserError
 
 COMMANDS = {  # name: (where it is declared, the extra of pyproject.toml that it needs)
@@ -86,7 +86,7 @@ def _version(context, param, is_given):
     cls=LazyGroup,
     context_settings=SETTINGS,
     invoke_without_command=True,
-    params=loudness(),
+    params=log_options(),
     epilog=EPILOG,
 )
 @click.option(

@@ -81,7 +81,7 @@ class Command(click.Command):
 
     def __init__(self, *args: Any, **settings: Any):
         super().__init__(*args, **settings)
-        self.params += loudness()
+        self.params += log_options()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the words of a command line."""
@@ -104,7 +104,7 @@ class Command(click.Command):
         return repeated
 
 
-def loudness() -> list[click.Parameter]:
+def log_options() -> list[click.Parameter]:
     """Return the options -q and -v, which set the level of the log."""
     quiet = "Print results and errors only: no progress, no summary."
     verbose = "Print a line for every file, and all details of an error."

@@ -300,7 +300,7 @@ def step_caches(
     """
     from attn_utils.kernels import rotate
 
-    turn = leave if base is None else functools.partial(rotate, base=base)
+    turn = no_rotation if base is None else functools.partial(rotate, base=base)
     caches = [cache_class(turn) for _ in sequences]
     ends = np.cumsum(cuts)
     return _by_turns(caches, sequences, list(map(slice, ends - cuts, ends)))
@@ -341,7 +341,7 @@ def work_of_next_step(
     """
     import torch
 
-    cache = cache_class(leave)
+    cache = cache_class(no_rotation)
     cache.step(*(torch.tensor(x[:, :num_tokens]) for x in sequence))
     watch = Watch()
     newest = [torch.tensor(x[:, num_tokens : num_tokens + 1]) for x in sequence]
@@ -349,7 +349,7 @@ def work_of_next_step(
     return result, watch.made, watch.left_torch
 
 
-def leave(x: Any, positions: Any) -> Any:
+def no_rotation(x: Any, positions: Any) -> Any:
     """Return x as it is: a rotation that changes nothing."""
     return x
 

@@ -40,7 +40,7 @@ MOST_NAMES = 5  # above a card that many share
 
 
 @dataclass(frozen=True)
-class Summary:
+class ClassSummary:
     """What the pages say in short: how many answers await a person, and the named mistakes."""
 
     num_waiting: int
@@ -53,7 +53,7 @@ def write(
     *,
     counts: Mapping[str, int],
     codes: Mapping[str, str] | None = None,
-) -> Summary:
+) -> ClassSummary:
     """Write gradebook.csv, mistakes.csv, each student's JSON and feedback, and the grader's pages.
 
     counts: figures on the batch, shown on top. codes: {student: name on the pages of written answers},
@@ -107,7 +107,7 @@ def write(
     write_atomically(out / "mistakes.csv", text)
     rows = [exports.csv_row(book, sheet) for sheet in sheets.values()]
     write_atomically(out / "gradebook.csv", csv_text(rows))
-    return Summary(waiting, mistakes)
+    return ClassSummary(waiting, mistakes)
 
 
 def _with_pictures_as_files(entry, out):

@@ -217,7 +217,7 @@ def test_a_progress_bar_leaves_no_output_and_sliders_keep_their_picture():
     picture = {**view, "text/plain": "sliders", "image/png": "AA=="}
     sliders = {"output_type": "display_data", "data": picture, "metadata": {}}
     printed = {"output_type": "stream", "name": "stdout", "text": "loss"}
-    kept = output_cache.lasting([bar, sliders, printed])
+    kept = output_cache.without_widgets([bar, sliders, printed])
     assert kept == [sliders, printed]
     assert set(sliders["data"]) == {"text/plain", "image/png"}
 

@@ -98,10 +98,10 @@ def execute(notebook: Any, folder: Path, figures: str = "still") -> Outputs:
         raise UserError(
             f"the cell that begins with `{started[-1]}` takes longer than {SECONDS} seconds."
         ) from None
-    return [lasting(cell.outputs) for cell in _code_cells(notebook)]
+    return [without_widgets(cell.outputs) for cell in _code_cells(notebook)]
 
 
-def lasting(outputs: Outputs) -> Outputs:
+def without_widgets(outputs: Outputs) -> Outputs:
     """Return outputs without what needs a kernel: widgets, and what widgets alone would show."""
     kept = []
     for output in outputs:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from attn_course.figures import marks
-from attn_course.figures.axis import Axis, written
+from attn_course.figures.axis import Axis, number_text
 from attn_course.figures.panel import Figure, Panel
 
 _MANY = 12  # bars or rows: of more than these, only the largest is described
@@ -177,4 +177,4 @@ def _number(value: float, axis: Axis) -> str:
         return f"{value:.1g}".replace("-", "−")
     low, high = sorted(axis.limits())
     digits = 2 - int(np.floor(np.log10(high - low)))
-    return written(round(float(value), digits) + 0.0)
+    return number_text(round(float(value), digits) + 0.0)

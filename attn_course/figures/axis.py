@@ -41,7 +41,7 @@ class Axis:
         """Set ticks at these places, with labels or with their numbers."""
         numbers = np.asarray(places, float).tolist()
         if labels is None:
-            labels = [written(number) for number in numbers]
+            labels = [number_text(number) for number in numbers]
         self._ticks = numbers, [str(label) for label in labels]
         self.include(numbers)
 
@@ -117,10 +117,10 @@ def log_ticks(low: float, high: float, most: int) -> Ticks:
             value = step * 10.0**exponent
             if low * (1 - 1e-9) <= value <= high * (1 + 1e-9):
                 places.append(value)
-    return places, [written(value) for value in places]
+    return places, [number_text(value) for value in places]
 
 
-def written(number: float) -> str:
+def number_text(number: float) -> str:
     """Return a number as text without superfluous digits."""
     return f"{number:g}".replace("-", "−")
 
@@ -128,7 +128,7 @@ def written(number: float) -> str:
 def _same_digits(places, step):
     """Return multiples of a step as text, all with as many digits after the point as the step needs."""
     if step >= 1e6 or step < 1e-4:
-        return [written(value) for value in places]
+        return [number_text(value) for value in places]
     digits = next(count for count in range(8) if np.isclose(step, round(step, count), rtol=1e-6))
     labels = [f"{value:.{digits}f}" for value in places]
     return [label.replace("-", "−") for label in labels]
