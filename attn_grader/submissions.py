@@ -287,7 +287,7 @@ def notebook_by_cells(data: bytes, name: str) -> str:
 
 
 def _best(student, folder, name, paths):
-    """Of several files for one notebook take the one that counts, and name the other notebooks.
+    """Return the file that counts among several for one notebook; its remarks name the other notebooks.
 
     One as it was handed out counts only if there is no other, then a damaged one; a notebook comes before
     its script, then the shallowest path, then the plain name.

@@ -405,7 +405,7 @@ class Assignment:
         return self.dependent("Abs", min(value, -value % self.field.prime))
 
     def repeated(self, head: str, level: int, low: Tree, high: Tree, body: Tree) -> int:
-        """Return a sum by linearity; a summand without its index is counted."""
+        """Return a sum term by term; a term without the index is multiplied by the number of steps."""
         first = self.value(low)
         last = self.value(high)
         if head == "Product":

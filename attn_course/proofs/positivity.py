@@ -306,7 +306,7 @@ class Unknowns:
         return functools.reduce(self.product, [quotient] * abs(exponent))
 
     def root(self, base: Tree, exponent: Fraction) -> Quotient:
-        """Return a real power between 0 and 1, never negative; that of an unknown is one of its powers."""
+        """Return a power with an exponent between 0 and 1, never negative; a symbol's is one of its powers."""
         if base[0] == "Symbol" and self.quotient(base) == (monomial(base), UNIT):
             return monomial(base, exponent), UNIT
         try:
@@ -352,7 +352,7 @@ class Unknowns:
         return (whole, UNIT) if exponent > 0 else (UNIT, whole)
 
     def repeated(self, head: str, level: int, low: Tree, high: Tree, body: Tree) -> Quotient:
-        """Return a sum: of at least one positive term it is positive; a term without the index is counted."""
+        """Return a sum: positive if its terms are; a term without the index is multiplied by their number."""
         if head != "Sum":
             raise Unproved
         steps = minus(high, low)

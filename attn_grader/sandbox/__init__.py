@@ -18,5 +18,5 @@ class Limits:
 
     @property
     def cpu_seconds(self) -> int:
-        """After which the kernel ends a process, where a clock on the wall has not."""
+        """The CPU seconds after which the kernel ends a process that nothing has ended before."""
         return int(self.total) + 2

@@ -156,7 +156,7 @@ class Quiet:
 
 
 def prepare() -> None:
-    """Once, before any child: the course shows and checks nothing there, and nothing is compiled."""
+    """Prepare the warm process once: the course shows and checks nothing in it, and compiles nothing."""
     quiet = Quiet()
     figures = importlib.import_module("attn_course.figures")
     vars(figures).update(explore=quiet, query_plane=quiet)

@@ -77,7 +77,7 @@ def end_with_parent() -> None:
 
 
 def give_up_new_privileges() -> None:
-    """From here on no program and no call makes this process more than it is."""
+    """Give up for good every way by which this process could get more rights than it has."""
     call("prctl", PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
@@ -126,7 +126,7 @@ def landlock_version() -> int:
 
 
 def restrict_files(rules: Mapping[str, Right]) -> None:
-    """From here on only these rights below these paths: {path: rights}."""
+    """Allow from now on only these rights below these paths: {path: rights}."""
     num_rights = NUM_RIGHTS.get(landlock_version(), len(Right))
     handled = Right((1 << num_rights) - 1)
     fields: list[int] = [handled]
@@ -219,7 +219,7 @@ def build_root(paths: Sequence[str]) -> None:
 
 
 def put_tree(tree: int, target: Path, *, is_file: bool) -> None:
-    """Mount a detached tree at a place that is made for it."""
+    """Mount a detached tree at `target`, which is made for it."""
     folder = target.parent if is_file else target
     folder.mkdir(parents=True, exist_ok=True)
     if is_file:

@@ -163,7 +163,7 @@ def unused_users() -> range:
 
 
 def switch_to_unused_user(users: Sequence[int]) -> None:
-    """Leave root for one of `users`: limits on threads spare root, and a new user shares them with nobody.
+    """Change from root to one of `users`: limits on threads spare root, and nobody else has that user.
 
     Python may lie below a folder that is root's alone, so the right to read any file stays; which files
     these are, the namespace or Landlock decides.
@@ -177,7 +177,7 @@ def switch_to_unused_user(users: Sequence[int]) -> None:
 
 
 def restrict_calls() -> None:
-    """From here on only CALLS, and those of CONDITIONAL that touch no other process."""
+    """Allow only CALLS from now on, and those of CONDITIONAL that touch no other process."""
     kernel.install_filter(program(os.getpid()))
 
 
@@ -200,7 +200,7 @@ def program(pid: int) -> bytes:
 
 
 def _jumps(values):
-    """Lines that go to the second one after them all, if what was loaded is one of these values."""
+    """Return lines that jump to the second line behind them if the loaded number is one of these values."""
     return [(EQUAL, len(values) - index, 0, value) for index, value in enumerate(values)]
 
 
@@ -244,7 +244,7 @@ class Namespaces:
     threads = MAX_THREADS
 
     def enter(self) -> None:
-        """Before anything is imported: leave the namespaces of the grader."""
+        """Leave the namespaces of the grader, before anything is imported."""
         if os.geteuid() == 0:
             self.users = unused_users()
             if not self.users:
@@ -252,7 +252,7 @@ class Namespaces:
         kernel.enter_namespaces()
 
     def prepare(self) -> None:
-        """Once everything is imported: keep only what children may read."""
+        """Keep only what children may read, once everything is imported."""
         kernel.build_root(readable_paths())
         program(FIRST_PID)
 
