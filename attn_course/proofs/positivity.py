@@ -306,7 +306,7 @@ class Unknowns:
         return functools.reduce(self.product, [quotient] * abs(exponent))
 
     def root(self, base: Tree, exponent: Fraction) -> Quotient:
-        """Return a power with an exponent between 0 and 1, never negative; a symbol's is one of its powers."""
+        """Return a power with an exponent between 0 and 1: never negative, and a monomial for a symbol."""
         if base[0] == "Symbol" and self.quotient(base) == (monomial(base), UNIT):
             return monomial(base, exponent), UNIT
         try:
