@@ -77,6 +77,21 @@ def test_nothing_is_said_about_right_answers():
     assert len(trials) == 3
 
 
+def test_a_trial_that_holds_is_compared_once():
+    class Counted:
+        reads = 0
+
+        def __array__(self, dtype=None, copy=None):
+            self.reads += 1
+            return np.array(1.0, dtype)
+
+    first = Counted()
+    trials = Trials()
+    for answer in (first, 1.0, 1.0):
+        trials.require(answer, 1.0, "never shown")
+    assert first.reads == 1
+
+
 def test_a_known_mistake_is_named_with_the_first_fact_that_is_wrong():
     assert told(slips, (1.0, 1.0), (3.0, 9.0)) == "that is the square: at 3 it is 9."
 

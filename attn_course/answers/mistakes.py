@@ -151,6 +151,7 @@ class Trials:
         self._mistakes = mistakes
         self._tolerance = (relative, absolute)
         self._trials: list[Trial] = []
+        self._num_right = 0  # trials that are known to hold, the first ones
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -165,11 +166,12 @@ class Trials:
 
     def settle(self) -> None:
         """Raise NotYet for the first wrong trial, with the mistake that explains all trials, if any does."""
-        for trial in self._trials:
+        for trial in self._trials[self._num_right :]:
             if not self._holds(trial):
                 fact = trial.fact if isinstance(trial.fact, str) else trial.fact(*trial.inputs)
                 mistake = self._explanation(trial)
                 raise NotYet(f"{mistake}: {fact}." if mistake else f"{fact}.", mistake=mistake)
+            self._num_right += 1
 
     def require(self, answer: Any, right: Any, fact: Fact, *inputs: Any) -> None:
         """Add one trial and settle at once, where a single answer already says much."""

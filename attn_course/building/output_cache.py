@@ -14,7 +14,7 @@ Outputs = list[Any]  # of one cell, or of each
 SECONDS = 600  # that one cell may take
 
 
-def _digest(value: Any) -> str:
+def digest(value: Any) -> str:
     """Return sixteen hexadecimal digits that stand for a value, which JSON can hold."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -31,7 +31,7 @@ def seal_of(notebook: Any) -> dict[str, str]:
     cells = _code_cells(notebook)
     texts = ["".join(cell["source"]) for cell in cells]
     outputs = [cell["outputs"] for cell in cells]
-    return {"code": _digest(texts), "outputs": _digest(outputs)}
+    return {"code": digest(texts), "outputs": digest(outputs)}
 
 
 def stored_outputs(notebook: Any, path: Path) -> Outputs | None:
@@ -43,7 +43,7 @@ def stored_outputs(notebook: Any, path: Path) -> Outputs | None:
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
-    expected = {"code": seal_of(notebook)["code"], "outputs": _digest(outputs)}
+    expected = {"code": seal_of(notebook)["code"], "outputs": digest(outputs)}
     return outputs if seal == expected else None
 
 

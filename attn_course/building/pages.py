@@ -20,7 +20,7 @@ from typing import Any
 
 from attn_course import register
 from attn_course.building.cells import copy_of, student_notebook
-from attn_course.building.output_cache import execute, seal_of
+from attn_course.building.output_cache import digest, execute, seal_of
 from attn_course.cell_variables import names_by_statement, names_of
 from attn_course.figures.display import fill_template
 
@@ -134,8 +134,7 @@ def page_figures(solution: Any, name: str, folder: Path, cache: Path) -> Figures
     The solution is run once more in `folder`, with figures made for pages. They are kept in `cache`, under
     a name made of everything they follow from: the code of the notebook, and `digest_of_packages`.
     """
-    key = hashlib.sha256(json.dumps([seal_of(solution), digest_of_packages()]).encode())
-    path = cache / f"{name}-{key.hexdigest()[:16]}.json"
+    path = cache / f"{name}-{digest([seal_of(solution), digest_of_packages()])}.json"
     if path.exists():
         return json.loads(path.read_text("utf-8"))
 
@@ -154,13 +153,13 @@ def digest_of_packages(folder: Path = Path(__file__).parents[2]) -> str:
     The templates of the site are left out: no figure follows from them.
     """
     versions = {f"{package.name} {package.version}" for package in metadata.distributions()}
-    digest = hashlib.sha256(json.dumps([sys.version, *sorted(versions)]).encode())
+    whole = hashlib.sha256(json.dumps([sys.version, *sorted(versions)]).encode())
     templates = folder / "attn_course" / "building" / "site"
     for name in ("attn_utils", "attn_course"):
         for path in sorted((folder / name).rglob("*")):
             if path.is_file() and path.suffix != ".pyc" and templates not in path.parents:
-                digest.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
-    return digest.hexdigest()
+                whole.update(f"{path.relative_to(folder)}\n".encode() + path.read_bytes())
+    return whole.hexdigest()
 
 
 def _draw_figures(solution: Any, folder: Path) -> Figures:
