@@ -322,7 +322,9 @@ if check("4.5", ratio) and "your two heads" in designs:
         f"variance of two heads over one: derived {exact:.4f}, simulated {found[-1] / found[0]:.4f}"
     )
     if abs(found[-1] / found[0] - exact) > 0.2 * exact:
-        print("the derived ratio is that of one query for each key; your pair depends less on ℓ, or more")
+        print(
+            "the derived ratio is that of one query for each key; your pair depends less on ℓ, or more"
+        )
 for t in (10, 20, 40, 80):
     misses = []
     for name, scores in designs.items():
