@@ -65,10 +65,10 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise with small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt 2.2. The check adds up by how much the weights
-# differ from one half on $a$, one half on $b$ and 0 elsewhere. This sum may be at most 0.02 without noise, and at most 0.04
-# in 95% of the draws when noise changes a score by about 0.001. **Form:** `robust_query(means, a, b)`, returning $d$
-# numbers. And **in words**: what does the noise do to the scores, and how small must $\nu$ be?
+# whose output is the average of the values of $a$ and $b$; you may adapt 2.2. The check adds up the differences of the
+# weights from one half on $a$ and $b$ and 0 elsewhere. The sum may reach 0.02 without noise, and 0.04 in 95% of draws whose
+# noise changes scores by 0.001. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does
+# the noise do to the scores, and how small must $\nu$ be?
 
 
 # %% answer="3.1"

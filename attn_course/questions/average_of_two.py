@@ -257,6 +257,7 @@ def weight_is_closed_form(rng: Generator, average_weight: Caller) -> str:
         (25.0, 200),
         (-30.0, 12),
         (12.0, 100_000),
+        (22.5, 100_000),  # not yet one half
         (40.0, 100_000),
         (-4.5, 9),
         (-20.0, 30),

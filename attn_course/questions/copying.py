@@ -209,17 +209,21 @@ def weight_between() -> Claims:
         "symbols": (s, gap, R, n),
         "where": {R: (fewest, most)},
         "only": (gap, n),
-        "slips": {
-            "n is written for n - 1, and key j is not its own rival": weight.subs(R, n * fewest),
-            "the sign of the gap is turned round": weight.subs(R, most * sp.exp(2 * gap)),
-            "R was not divided by e^s, as everything else was": 1 / (1 + R),
-            "R was multiplied by e^s where it should be divided": 1 / (1 + R * sp.exp(s)),
-            "the 1 below is lost, e^s divided by e^s": sp.exp(s) / R,
-        },
     }
+    slips = {
+        "n is written for n - 1, and key j is not its own rival": weight.subs(R, n * fewest),
+        "the sign of the gap is turned round": weight.subs(R, most * sp.exp(2 * gap)),
+        "R was not divided by e^s, as everything else was": 1 / (1 + R),
+        "R was multiplied by e^s where it should be divided": 1 / (1 + R * sp.exp(s)),
+        "the 1 below is lost, e^s divided by e^s": sp.exp(s) / R,
+    }
+    least = weight.subs(R, most)
+    largest = weight.subs(R, fewest)
+    low_slips = slips | {"the weight is least where R is largest, and here R is smallest": largest}
+    high_slips = slips | {"the weight is largest where R is smallest, and here R is largest": least}
     return (
-        Claim(name="`at_least`", goal=weight.subs(R, most), relation=">=", **common),
-        Claim(name="`at_most`", goal=weight.subs(R, fewest), relation="<=", **common),
+        Claim(name="`at_least`", goal=least, relation=">=", slips=low_slips, **common),
+        Claim(name="`at_most`", goal=largest, relation="<=", slips=high_slips, **common),
     )
 
 

@@ -200,6 +200,10 @@ WRONG["2.4"] = {
         lambda t, n: 0.0 if t < -3.5 else by_cases(t, n),
         "is 0, the measured weight",
     ),
+    "one half above 20": (
+        lambda t, n: 0.5 if t > 20 else by_cases(t, n),
+        "average_weight(22.5, 100000) is 0.5, the measured weight 0.499996",
+    ),
     "the score (003-3)": (lambda t, n: t, "that is the score"),
     "counted twice": (lambda t, n: np.exp(t) / (2 * np.exp(t) + n), "counted twice"),
     "counted once too often": (
@@ -252,6 +256,9 @@ INPUT_KINDS["2.4"] = {
         "no other keys": lambda t, n: n == 2,
         "no other keys and a large t": lambda t, n: n == 2 and abs(t) > 710,
         "many keys": lambda t, n: n >= 100_000,
+        "many keys, and a weight that is nearly one half": lambda t, n: (
+            n >= 100_000 and 20 < t < 25
+        ),
     },
 }
 

@@ -851,10 +851,20 @@ HONEST["1.2 at_least"] |= {
 }
 FALSE["1.2 at_least"] |= {
     "R divided by nothing": (bound(1 / (1 + R), (">=", least)), "R was not divided by e^s"),
+    "the smallest R": (
+        bound((">=", one_at_gap), most),
+        "the weight is least where R is largest, and here R is smallest",
+    ),
     "R multiplied": (bound(1 / (1 + R * sp.exp(s))), "where it should be divided"),
     "n rivals": (
         bound(divided, (">=", sp.exp(gap) / (sp.exp(gap) + n))),
         "n is written for n - 1",
+    ),
+}
+FALSE["1.2 at_most"] |= {
+    "the largest R": (
+        bound(divided, ("<=", least)),
+        "the weight is largest where R is smallest, and here R is largest",
     ),
 }
 FALSE["2.3 two_tied"] |= {
