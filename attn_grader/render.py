@@ -42,6 +42,8 @@ ENVIRONMENTS = {
     "equation": "",
 }
 ENVIRONMENT = re.compile(r"\\(begin|end)\{([a-zA-Z]{1,20})\*?\}(?:\{\d\})?")
+# Written as T: the sign of \top hangs above its line in most fonts.
+TRANSPOSE = re.compile(r"\^ ?(?:\{ ?\\top ?\}|\\top(?![a-zA-Z]))")
 NUMBERING = re.compile(r"\\(?:label\{[^{}]*\}|nonumber\b|notag\b)")
 
 
@@ -159,7 +161,8 @@ def as_mathml(formula: str, display: str) -> str:
     if len(formula) <= LONGEST_FORMULA:
         # The library meets whatever a student typed; it may fail in any way it likes.
         with contextlib.suppress(Exception):
-            element = convert_to_element(_in_known_environments(formula), display=display)
+            known = TRANSPOSE.sub(r"^{\\text{T}}", _in_known_environments(formula))
+            element = convert_to_element(known, display=display)
             return ElementTree.tostring(_clean(element), encoding="unicode")
     return f"<code>{html.escape(formula)}</code>"
 

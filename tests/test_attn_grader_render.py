@@ -64,6 +64,12 @@ def test_markdown_and_formulas_are_rendered():
     assert 'display="block"' in made and "<mfrac>" in made and "&lt;" in made
 
 
+@pytest.mark.parametrize("formula", [r"A^\top A", r"A^{\top}A", r"A^ \top A"])
+def test_a_transpose_is_a_small_letter_and_another_top_stays(formula):
+    assert "<msup><mi>A</mi><mrow><mtext>T</mtext></mrow></msup>" in as_mathml(formula, "inline")
+    assert "⊤" in as_mathml(r"p \to \top", "inline")
+
+
 def test_a_formula_that_cannot_be_set_is_shown_as_it_was_written():
     for formula in (r"\frac{1", r"\left(", "{" * 300, "x" * 5_000, r"\begin{matrix}"):
         made = as_mathml(formula, "inline")
