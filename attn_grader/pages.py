@@ -84,8 +84,9 @@ def write(
         sheets[f"students/{quote(name)}.html"] = sheet
         for page, entry in zip(parts, sheet.entries, strict=True):
             page.add(sheet, entry)
+            is_own = entry.answer and entry.status != State.NOT_ATTEMPTED
             is_published = student in published.get(entry.question.id, ())
-            if entry.part.kind == "code" and entry.answer and not is_published:
+            if entry.part.kind == "code" and is_own and not is_published:
                 code[entry.question.id][student] = entry.answer
     for page in parts:
         if page.has_answers:

@@ -21,7 +21,7 @@ from attn_course import cli
 SIZE = 9  # students
 PAGES = {  # name: page, width, height
     "grading-class": ("index.html", 900, 620),
-    "grading-feedback": ("students/s002.html", 800, 520),
+    "grading-feedback": ("students/s006.html", 800, 520),
     "grading-written": ("questions/1.7.html", 1000, 760),
 }
 

@@ -648,6 +648,16 @@ def test_the_class_page_lists_code_that_is_alike(tmp_path):
     assert "<h2>Copies</h2>" in page and "100%" in page
 
 
+def test_what_two_students_left_empty_is_no_copy(tmp_path):
+    def record_of(key):
+        record = answering(LONG)(key)
+        empty = [replace(part, status=State.NOT_ATTEMPTED) for part in record.parts]
+        return replace(record, parts=tuple(empty))
+
+    book = made([handed("Ann", PROPER), handed("Bob", PROPER)], record_of=record_of)
+    assert "<h2>Copies</h2>" not in page_of(book, tmp_path, page="index")
+
+
 def test_graders_pages_name_the_sandbox_and_students_pages_say_it_in_plain_words(tmp_path):
     tiers = {"Ann": "namespaces", "Bob": "landlock", "Cid": "none"}
     files = [handed(student, PROPER) for student in tiers]
