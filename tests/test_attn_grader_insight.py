@@ -80,7 +80,7 @@ def test_who_made_a_mistake_without_a_name_is_one_click_away_too(tmp_path):
     pages.write(book_of(), tmp_path, counts={})
     page = (tmp_path / "index.html").read_text("utf-8")
     (unnamed,) = re.findall(r"<b>1</b> without a name</summary>(.*?)</details>", page, re.S)[:1]
-    assert unnamed.strip() == '<a href="students/Cid.html#q1-1-code">Cid</a>'
+    assert unnamed.strip() == '<a class="target" href="students/Cid.html#q1-1-code">Cid</a>'
 
 
 def test_the_histogram_counts_every_student_whose_points_are_known_once():
