@@ -109,8 +109,9 @@ for (name, groups), ax in zip(batches.items(), plots.panels(2, height=3), strict
     real = sum(mask.sum() for mask in masks) / sum(mask.numel() for mask in masks)
     mask = sorted(masks, key=torch.mean)[len(masks) // 2]  # a typical batch
     title = f"{name}: {1 - real:.0%} padding in a pass"
+    rows, columns = ([i if i % 5 == 0 else "" for i in range(size)] for size in mask.shape)
     axis = {"xlabel": "place", "ylabel": "sentence", "numbers": False, "colour_bar": False}
-    plots.matrix(mask, title=title, **axis, ax=ax)
+    plots.matrix(mask, rows=rows, columns=columns, title=title, **axis, ax=ax)
 
 # %% [markdown]
 # Each map is a batch of middling padding; its title counts all batches of a pass. Training sorts by the English length,
@@ -513,7 +514,7 @@ check("9.8", greedy_search)
 # | `BATCH` | 32 | 256: the loop over words is limited by the number of calls, not by their size |
 # | `corpus` and `size`, second cell | invented scenes, 1000 | `corpora.multi30k()`, 4000 |
 # | `width` of `fit`, `STEPS` | 128, 340 (four passes) | 384, 2300 (twenty passes) |
-# | `FOLDER` | `None` | a folder that outlives the runtime: the same cell goes on where it stopped |
+# | `FOLDER` | `None` | a folder that outlives the runtime: the same cell goes on where it stopped (empty it when you change a part) |
 #
 # First, 64 sentences alone, again and again. *Predict:* can *none* learn them by heart, without any attention?
 
