@@ -732,9 +732,10 @@ def run_encoder(
     """Build one encoder, and run it in evaluation mode on each batch of [ids (B, S), mask (B, S)].
 
     Returns {"outputs": a list of arrays for each batch} and of the first batch {"reached": the names of
-    the parameters to which a gradient flows from each output, "names": those of all, "both ways": those
-    of each layer of torch that reads in both directions}, or {"kind": what there is instead of a module}
-    or {"kinds": what came back instead of tensors}.
+    the parameters to which a gradient flows from each output, "names": those of all, "unknown": shapes as
+    `unknown_leaves` finds them, "both ways": the parameters of each layer of torch that reads in both
+    directions}, or {"kind": what there is instead of a module} or {"kinds": what came back instead of
+    tensors}.
     """
     import torch
 
@@ -755,10 +756,12 @@ def run_encoder(
                 first = result if isinstance(result, tuple | list) else [result]
             outputs.append(record["outputs"])
         reached = [reached_parameters(encoder, output) for output in first or ()]
+        unknown = [shape for output in first or () for shape in unknown_leaves(encoder, output)]
     return {
         "outputs": outputs,
         "reached": reached,
         "names": sorted(dict(encoder.named_parameters())),
+        "unknown": unknown,
         "both ways": [
             [f"{name}.{parameter}" for parameter in dict(layer.named_parameters())]
             for name, layer in encoder.named_modules()
@@ -769,11 +772,32 @@ def run_encoder(
 
 def reached_parameters(module: Any, output: Any) -> list[str]:
     """Return the names of the parameters of a module to which a gradient flows back from an output."""
-    named = dict(module.named_parameters())
+    named = {name: leaf for name, leaf in module.named_parameters() if leaf.requires_grad}
     gradients = gradients_of(output, list(named.values()), keep_graph=True)
     if gradients is None:
         return []
     return [name for name, gradient in zip(named, gradients, strict=True) if gradient.any()]
+
+
+def unknown_leaves(module: Any, output: Any, inputs: Sequence[Any] = ()) -> list[list[int]]:
+    """Return the shapes of leaves that an output depends on and that are neither parameters nor inputs.
+
+    A layer that is no attribute of its module, but stands in a list or is made in `forward`, has such.
+    """
+    known = {id(leaf) for leaf in (*module.parameters(), *inputs)}
+    left = [output.grad_fn]
+    visited = {None}
+    shapes = []
+    while left:
+        node = left.pop()
+        if node in visited:
+            continue
+        visited.add(node)
+        left += [before for before, _ in node.next_functions]
+        leaf = getattr(node, "variable", None)
+        if leaf is not None and id(leaf) not in known:
+            shapes.append(list(leaf.shape))
+    return shapes
 
 
 def shapes_of_parameters(slot_class: Function, width: int) -> dict[str, list[int]]:
@@ -822,7 +846,8 @@ def run_decoder(
     the sequence is read at once, "shift": (number of a call of the attention, what its context is
     shifted by, or None where the context is 0), or None}. Returns {"runs": for each a dict of "logits",
     (B, T, V) or one array a step, "weights" and "state" of each step, and "asked": [queries, memory,
-    mask] of each call of the attention}; {"registered": whether the attention is a submodule};
+    mask] of each call of the attention}; {"registered": whether the attention is a submodule}; {"unknown"}
+    as `run_encoder`, of the first step of all;
     {"reached", "names"} as `run_encoder`, of the last row of the first run with "forward", and {"flows":
     whether a gradient reaches its hidden state and memory}. Or {"kind"}, or {"returned": what a step
     gave instead}.
@@ -860,7 +885,12 @@ def run_decoder(
                         return {"returned": "step should give three things: logits, state, weights"}
                     row, state, weights = result
                     if not isinstance(state, tuple | list):
-                        return {"returned": "the state that step gives is no tuple of tensors"}
+                        returned = (
+                            "the state that step gives is no tuple of tensors; it comes second, "
+                        )
+                        return {"returned": returned + "as in (logits, state, weights)"}
+                    if "unknown" not in record:
+                        record["unknown"] = unknown_leaves(decoder, row, [hidden, memory])
                     rows.append(as_array(row))
                     kept["weights"].append(as_array(weights))
                     kept["state"].append([as_array(part) for part in state])

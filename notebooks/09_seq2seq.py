@@ -122,20 +122,23 @@ check("9.1", pad_batch)
 # %%
 [padded] = working("9.1", pad_batch=pad_batch)
 generator = torch.Generator().manual_seed(1)
-chosen = torch.randperm(len(pairs), generator=generator)[:32].tolist()
+order = [pairs[i] for i in torch.randperm(len(pairs), generator=generator)]
 batches = {
-    "at random": [pairs[i][0] for i in chosen],
-    "of similar length": [german for german, _ in next(parts.batches_of(pairs, 32, generator))],
+    "at random": [order[i : i + 32] for i in range(0, len(pairs), 32)],
+    "of similar length": islice(parts.batches_of(pairs, 32, generator), len(pairs) // 32),
 }
-for (name, sentences), ax in zip(batches.items(), plots.panels(2, height=3), strict=True):
-    mask = padded(sentences, PAD)[1].float()
-    title = f"{name}: {1 - mask.mean():.0%} padding"
+for (name, groups), ax in zip(batches.items(), plots.panels(2, height=3), strict=True):
+    masks = [padded([german for german, _ in group], PAD)[1].float() for group in groups]
+    real = sum(mask.sum() for mask in masks) / sum(mask.numel() for mask in masks)
+    mask = sorted(masks, key=torch.mean)[len(masks) // 2]  # a typical batch
+    title = f"{name}: {1 - real:.0%} padding in a pass"
+    rows, columns = ([i if i % 5 == 0 else "" for i in range(size)] for size in mask.shape)
     axis = {"xlabel": "place", "ylabel": "sentence", "numbers": False, "colour_bar": False}
-    plots.matrix(mask, title=title, **axis, ax=ax)
+    plots.matrix(mask, rows=rows, columns=columns, title=title, **axis, ax=ax)
 
 # %% [markdown]
-# Training sorts by the English length, so some padding remains in the German half. In a batch of similar lengths a
-# mistake with padding hardly shows.
+# Each map is a batch of middling padding; its title counts all batches of a pass. Training sorts by the English length,
+# so some padding remains in the German half. In a batch of similar lengths a mistake with padding hardly shows.
 #
 # ### 9.2 The encoder
 #
@@ -323,7 +326,8 @@ for (name, series), ax in zip(lines.items(), plots.panels(2, height=3), strict=T
 # not its own: **teacher forcing**.
 #
 # **Write** `step(tokens (B,), state, memory, mask)` → `(logits (B, num_tokens), state, weights (B, S))` and
-# `forward(inputs (B, T), state, memory, mask)` → logits (B, T, num_tokens). A state is a tuple of tensors, batch first; the first one is (hidden, zeros).
+# `forward(inputs (B, T), state, memory, mask)` → logits (B, T, num_tokens). A state is a tuple of tensors,
+# batch first. Before the first step it is (hidden, zeros): the encoder's state, and zeros of the same shape.
 #
 # *Predict:* which of the two, teacher forcing or input feeding, forbids computing all T steps at once?
 
@@ -456,8 +460,8 @@ check("9.8", greedy_search)
 # %% [markdown]
 # ## Learning by heart
 #
-# The next cell joins the parts. It finds a GPU by itself; the values in the right-hand column are then better (no GPU was
-# there to measure them on):
+# The next cell joins the parts, and uses a GPU where there is one. On a GPU, change the other values to those in the
+# right-hand column, which could not be measured here:
 #
 # | | on a CPU | on a GPU |
 # |---|---|---|
@@ -466,7 +470,7 @@ check("9.8", greedy_search)
 # | `BATCH` | 32 | 256: the loop over words is limited by the number of calls, not by their size |
 # | `corpus` and `size`, second cell | invented scenes, 1000 | `corpora.multi30k()`, 4000 |
 # | `width` of `fit`, `STEPS` | 128, 340 (four passes) | 384, 2300 (twenty passes) |
-# | `FOLDER` | `None` | a folder that outlives the runtime: the same cell goes on where it stopped |
+# | `FOLDER` | `None` | a folder that outlives the runtime: the same cell goes on where it stopped (empty it when you change a part) |
 #
 # First, 64 sentences alone, again and again. *Predict:* can *none* learn them by heart, without any attention?
 
@@ -527,7 +531,7 @@ for name, slot in {"none": "NoAttention", "dot": "DotAttention"}.items():
 plots.curves(range(len(curves["dot"])), curves, xlabel="step", ylabel="loss, 64 sentences")
 
 # %% [markdown]
-# **BLEU** goes from 0 to 100: the share of runs of one to four words that also stand in the reference
+# **BLEU** goes from 0 to 100 and measures how many runs of one to four words also stand in the reference
 # ([11](11_bleu_comparison.ipynb) builds it). Both models learn the sentences by heart, and both fail on new ones.
 # Overfitting a few sentences tests the loop, not the slot.
 #
@@ -588,9 +592,9 @@ if models:
 # %% [markdown]
 # ## Real text, and common mistakes
 #
-# The recorded run has more. The same parts were trained on Multi30k, real captions, for three quarters of a pass and one
-# seed: one seed cannot separate *dot* from *additive* ([11](11_bleu_comparison.ipynb) says why). And three mistakes
-# were trained on the invented text: *additive attention without tanh*, *inputs one ahead* (the decoder reads the very
+# Two more experiments are recorded. In the first, the same parts were trained on Multi30k, real captions, for three
+# quarters of a pass and with one seed, which is not enough to tell *dot* from *additive*
+# ([11](11_bleu_comparison.ipynb) says why). In the second, three mistakes were trained on the invented text: *additive attention without tanh*, *inputs one ahead* (the decoder reads the very
 # word that it has to predict), and *padding not masked*.
 #
 # *Predict:* which mistake has the lowest loss? Which one can you not see in BLEU?

@@ -253,11 +253,11 @@ for pair, ax in zip(pairs, plots.panels(2, height=4.2, width=9), strict=True):
 #
 # BLEU does not say *which* words are wrong. Here is what recorded translators wrote for the 1,000 test captions of
 # 2016. A colour or a number is *kept* if German, reference and output have it, *invented* if the output has it and the
-# German does not. BLEU is measured apart on captions with no, with one, and with more German words that never occur in the
-# training text.
+# German does not. The last three columns are the BLEU of captions without a *new* German word, with one, and with more;
+# new are words that never occur in the training text.
 #
-# Six captions follow: two that notebook 11 comes back to, and four that stand at 5%, 25%, 50% and 75% when all are
-# ordered by the chrF of *dot*, a score of matching runs of letters. *Predict:* who invents most colours, and why colours?
+# Six captions follow. Notebook 11 comes back to the first two. To choose the other four, all captions were ordered by the
+# chrF of *dot* (a score of matching runs of letters), and those at 5%, 25%, 50% and 75% of the way were taken. *Predict:* who invents most colours, and why colours?
 # Read the German first; look for words that are missing, added, repeated, or not English.
 
 # %%
@@ -280,7 +280,7 @@ for caption in captions.recorded()["captions"]:
 # **Given** the maps, the error rates, and the captions above. **Find**, naming the words, (a) a *monotone* run, where
 # both languages proceed word by word, and a *re-ordering*; (b) one word in one language that corresponds to several in the
 # other; (c) one way in which the maps are *not* alignments, or one failure of a slot, with a reason; (d) in the captions
-# something that *none* invents, and an error of *dot* with the German word that it stands for. Why does an empty slot
+# a detail that the slot *none* invents, and a wrong word of *dot* with the German word that it stands for. Why does an empty slot
 # invent so many colours, and hardly any numbers? **Form:** four short items; quote your error rates in (c).
 
 # %% [markdown] written="10.2"
@@ -301,15 +301,15 @@ for caption in captions.recorded()["captions"]:
 # one for each of B sentences, `len(state)`; `state[rows]` picks rows, also repeatedly.
 #
 # **Compute** for each sentence the best hypothesis that a beam of `size` ends with. At each step every unfinished
-# hypothesis is extended by every token, and a finished one stays as it is and keeps its place; the `size` of them with the largest
-# log-probability / length are kept (EOS counts). Stop when all are finished, or at `max_length` tokens; hypotheses
+# hypothesis is extended by every token, and a finished one stays as it is and keeps its place. Of all these, the
+# `size` best by log-probability / length are kept (EOS counts in the length). Stop when all are finished, or at `max_length` tokens; hypotheses
 # that are cut there compete too.
 
 # %% [markdown]
 # **Form:** `beam_search(step, state, size, max_length)` → long tensor (B, T) with EOS, without BOS, filled with PAD.
-# `step` gets at most $B\cdot$`size` rows at a time. After the check yours searches with the *dot* model, all 200 test
-# sentences in one batch, and is compared with the course's own searches: a beam of 1 with greedy search, a beam of 5
-# with its beam.
+# `step` gets at most $B\cdot$`size` rows at a time. After the check your function searches with the *dot* model,
+# all 200 test sentences in one batch. Its beam of 1 is compared with the course's own greedy search, its beam of 5 with
+# the course's own beam.
 #
 # *Predict:* can a beam of 2 end with a less likely sentence than greedy search?
 

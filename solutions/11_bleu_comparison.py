@@ -65,8 +65,9 @@ print("m_1 without clipping:", sum(count for word, count in counted.items() if w
 # ### 11.1
 #
 # **Given** hypotheses, lists of tokens, and for each a list of one or more references. **Compute** (1); if some
-# $m_n$ is 0, BLEU is 0 too. With several references an n-gram matches at most as often as it stands in the one that has it
-# most often, and $r$ counts the one nearest in length to the hypothesis, the shorter of two. A hypothesis may be
+# $m_n$ is 0, BLEU is 0 too. With several references an n-gram can match as often as it occurs in the reference that
+# contains it most often, and $r$ adds the length of the reference that is nearest in length to the hypothesis (the shorter
+# one if two are equally near). A hypothesis may be
 # empty or shorter than four tokens. **Form:** `bleu(hypotheses, references)` → a number from 0 to 100, equal to
 # sacrebleu's with `smooth_method="none"`. (By default sacrebleu replaces an $m_n$ of 0 by a small number.)
 #

@@ -115,6 +115,11 @@ def test_a_translator_is_trained_on_text_of_one_s_own_and_recorded_as_that(tmp_p
     assert record["command"] == "attn translate train --preset tiny --data DIR --out RUN"
     assert len(record["hypotheses"]) == 15  # one pair in 20 is kept for the test
 
+    (folder / "train.de").write_text("\n".join(reversed(sources)) + "\n", encoding="utf-8")
+    before = (tmp_path / "run" / "record.json").read_bytes()
+    assert "on other text" in refuse(capsys, *words)
+    assert (tmp_path / "run" / "record.json").read_bytes() == before
+
 
 def test_with_data_the_sizes_are_those_of_the_ladder_unless_a_preset_is_named(tmp_path):
     unset = dict.fromkeys(option.name for option in command.translate.commands["train"].params)

@@ -74,8 +74,10 @@ def test_what_another_model_left_in_the_folder_is_refused_in_one_sentence(tmp_pa
     fitted(translator(), folder)
     with pytest.raises(UserError, match="belongs to another model"):
         fitted(translator(width=10), folder)
+    with pytest.raises(UserError, match="or other text"):
+        fitted(translator(), folder, batch_size=2)
     (folder / "dot.pt").write_bytes(b"half a file")
-    with pytest.raises(UserError, match="is damaged or belongs"):
+    with pytest.raises(UserError, match="is damaged, or belongs"):
         fitted(translator(), folder)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from attn_course.answers import Caller, NotYet, array, shuffled
-from attn_course.answers.mistakes import Trials
+from attn_course.answers.mistakes import AnyOf, Trials
 from attn_course.drivers import run_beam_search
 
 PAD = 0  # as in attn_course.translation
@@ -353,6 +353,21 @@ def _worst(hypothesis, step):
     return -_mean(hypothesis, step)
 
 
+def _finished_first(hypothesis, step):
+    return _mean(hypothesis, step) + 1e6 * hypothesis.is_done
+
+
+def _root(hypothesis, step):
+    return hypothesis.total / max(hypothesis.length, 1) ** 0.6
+
+
+def _google(hypothesis, step):
+    return hypothesis.total / (5 + hypothesis.length)
+
+
+_OTHER_PENALTIES = (_root, _google)
+
+
 WRONG = {
     "the result is that of greedy search: either `size` is not used, or all hypotheses start alive and "
     "stay equal": Search(size=1),
@@ -411,10 +426,17 @@ def _wrong_tokens(tables: np.ndarray, size: int, max_length: int) -> dict[str, n
     """Return {sentence: tokens (B, max_length)} of each mistake."""
     batch = (tables, size, max_length)
     wrong = {sentence: _tokens_of(batch, search) for sentence, search in WRONG.items()}
+    right = _tokens_of(batch, Search())
     return wrong | {
+        "the end mark is left out of the result": np.where(right == EOS, PAD, right),
+        "a hypothesis that is cut at max_length is not returned where another is finished; those cut there "
+        "compete too": _tokens_of(batch, Search(last_rank=_finished_first)),
+        "log-probabilities are divided by a power of the length or by (5 + length) / 6, not by the length": (
+            AnyOf(tuple(_tokens_of(batch, Search(rank, rank)) for rank in _OTHER_PENALTIES))
+        ),
         "the places go to the best of the whole batch; each sentence has places of its own": (
             _best_of_batch(*batch)
-        )
+        ),
     }
 
 

@@ -121,8 +121,11 @@ def _several(rng, fewest, most):
             texts.append(np.where(is_kept, words, _words(rng, size)).tolist())
         several.append([texts[k] for k in rng.permutation(len(texts))])
 
-    for k in range(3):  # one reference as much shorter as the other is longer
-        several[k] = [hypotheses[k][1:], [*hypotheses[k], "w0"]]
+    for k in range(
+        3
+    ):  # one is as much shorter as the other is longer; the shorter one is first but once
+        shorter, longer = hypotheses[k][1:], [*hypotheses[k], "w0"]
+        several[k] = [longer, shorter] if k else [shorter, longer]
     hypotheses[3] = ["w1", "w1", "w1", "w2", "w3"]  # w1 three times in all references, twice in one
     several[3] = [["w1", "w1", "w4", "w2", "w3", "w6"], ["w5", "w1", "w7"]]
     return hypotheses, several
@@ -222,6 +225,10 @@ def _wrong_with_several(hypotheses, references):
         ),
         "r takes the first reference; the one nearest in length is asked for": _bleu_with(
             *corpus, length=lambda size, sizes: sizes[0]
+        ),
+        "where two references are equally near in length, r takes the first of them; the shorter is asked "
+        "for": _bleu_with(
+            *corpus, length=lambda size, sizes: min(sizes, key=lambda other: abs(other - size))
         ),
         "r takes the mean length of the references; the nearest in length is asked for": _bleu_with(
             *corpus, length=lambda size, sizes: np.mean(sizes)
@@ -394,7 +401,10 @@ def bootstraps_in_pairs(rng: Generator, paired_bootstrap: Caller) -> str:
         _judge_interval(ends, one, other, gains, rng)
         _judge_p(p, gains)
         if np.array_equal(rows[0], rows[1]):
-            raise NotYet("two generators with different seeds gave one result: nothing was drawn.")
+            raise NotYet(
+                "two generators with different seeds gave one result: draw the sentences with the generator "
+                "that is given."
+            )
 
     for place, name in ((-1, "last"), (0, "first")):
         _judge_single(paired_bootstrap, one, place, name, int(rng.integers(2**31)))

@@ -23,6 +23,17 @@ NOT_PACKED = (
     "False"
 )
 
+
+def _judge_registered(result):
+    """Raise NotYet if something is trained that is no parameter of the module."""
+    if result["unknown"]:
+        raise NotYet(
+            f"a layer with a weight of shape {tuple(result['unknown'][0])} is no submodule, so an optimiser "
+            "would never change it: make each layer in `__init__` and keep it as an attribute, or several in "
+            "an nn.ModuleList."
+        )
+
+
 # The encoder
 
 
@@ -71,6 +82,7 @@ def _judge_encoder(encoder_class, lengths, batches):
 
     memory, state = outputs["batch"]
     mask = batches["batch"][1]
+    _judge_registered(result)
     if not max(map(largest_gap, outputs["again"], (memory, state))) <= MOVED:
         raise NotYet(
             "two runs on the same batch in eval() differ: dropout must be off there, as that of "
@@ -153,7 +165,10 @@ def _judge_padding(outputs, mask):
     padded_memory, padded_state = outputs["more padding"]
     far = largest_gap(padded_memory[:, :S][mask], memory[mask])
     if not far <= CLOSE:
-        raise NotYet(f"padding changes the memory at real places by {far:.2g}: {NOT_PACKED}.")
+        raise NotYet(
+            f"padding changes the memory at real places by {far:.2g}: {NOT_PACKED}. (A mean or a norm over "
+            "the places would mix padding in, too.)"
+        )
     far = largest_gap(padded_state, state)
     if not far <= CLOSE:
         shorter = state[~mask[:, -1]]
@@ -162,7 +177,10 @@ def _judge_padding(outputs, mask):
                 "the state of a shorter sentence does not depend on its words: the last place of its row "
                 "is padding."
             )
-        raise NotYet(f"padding changes the state by {far:.2g}: {NOT_PACKED}.")
+        raise NotYet(
+            f"padding changes the state by {far:.2g}, and the memory not: the state is made of padding, too; "
+            "make it of the last real states."
+        )
 
 
 def _judge_other_ids(outputs, mask):
@@ -214,6 +232,11 @@ def _judge_order(outputs, lengths):
 def _judge_words(outputs, length):
     """Raise NotYet unless the ends of sentence 1 and the order of its words change memory and state."""
     memory, state = (output[1] for output in outputs["batch"])
+    if np.ptp(memory[:length], axis=0).max() <= MOVED:
+        raise NotYet(
+            "the memory is the same at all places of a sentence; each place should hold the two states that "
+            "belong to it."
+        )
     moved = {
         name: [
             np.abs(outputs[name][0][1] - memory).max(1) > MOVED,
@@ -367,6 +390,7 @@ def _run_decoder(decoder_class, setting, table):
             "the attention that was given is no submodule: keep it as an attribute of the decoder, or its "
             "parameters will not be trained."
         )
+    _judge_registered(result)
     return result | {"runs": dict(zip(table, result["runs"], strict=True))}
 
 
@@ -386,7 +410,7 @@ def _judge_step(setting, result):
             "the logits of a step are positive and sum to one: leave out the softmax, the loss "
             "takes it itself."
         )
-    _judge_feeding(runs)
+    _judge_feeding(setting, runs)
     for name, rows, what in (
         ("alone", slice(-1, None), "the other sentences of the batch change"),
         ("padded", slice(None), "more padding changes"),
@@ -464,7 +488,7 @@ def _judge_moves(runs):
         )
 
 
-def _judge_feeding(runs):
+def _judge_feeding(setting, runs):
     """Raise NotYet unless what step 1 read is known to the hidden state of step 2."""
     first = runs["steps"]
     shifted = runs["shifted"]
@@ -480,6 +504,12 @@ def _judge_feeding(runs):
 
     if not any_moves(word["state"][0], first["state"][0]):
         raise NotYet("the state that comes back is the one that was given: return the new one.")
+    hidden = first["state"][0][0]
+    if hidden.shape == setting["hidden"].shape and not _moves(hidden, setting["hidden"]):
+        raise NotYet(
+            "the hidden state that comes back is the one that was given: the next step starts from the new "
+            "one."
+        )
     if _moves(shifted["asked"][1][0], first["asked"][1][0]):
         return
     if not any_moves(shifted["state"][0], first["state"][0]):
@@ -507,7 +537,7 @@ def _judge_sequence(setting, result):
 
     far = largest_gap(sequence, steps)
     if not far <= CLOSE:
-        _explain_sequence(runs, sequence)
+        _explain_sequence(result, sequence)
         raise NotYet(f"`forward` differs from {T} steps by {far:.2g}.")
     for name, rows in (("sequence, alone", slice(-1, None)), ("sequence, padded", slice(None))):
         if not largest_gap(runs[name]["logits"], sequence[rows]) <= CLOSE:
@@ -533,8 +563,13 @@ def _judge_sequence_shape(sequence, steps):
         raise NotYet(f"`forward` gives the shape {sequence.shape}, expected {(B, T, V)}{hint}.")
 
 
-def _explain_sequence(runs, sequence):
+def _explain_sequence(result, sequence):
     """Raise NotYet with the mistake, if the other runs show one."""
+    runs = result["runs"]
+    if np.abs(sequence.sum(-1) - 1).max() <= CLOSE and sequence.min() >= 0:
+        raise NotYet("`forward` takes a softmax; leave it out, the loss takes it itself.")
+    if not result["flows"][0]:
+        raise NotYet("`forward` does not begin with the state that it is given.")
     if _moves(runs["sequence, other later"]["logits"][:, 0], sequence[:, 0]):
         raise NotYet(
             "the logits of step 0 change with later words: a translator does not know them yet."

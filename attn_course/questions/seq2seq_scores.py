@@ -13,6 +13,7 @@ from attn_course.drivers import run_filled_slot, run_slot_elsewhere, shapes_of_p
 from attn_course.questions.attention_mistakes import (
     LOW_FILL,
     NOT_HERE,
+    TOO_LATE,
     WEIGHTS,
     after,
     masked_softmax,
@@ -194,8 +195,9 @@ def _mistakes(name, parameters, inputs):
             ),
             "additive scores need no scale, and here they are divided by a root of the width": right
             / D**0.5,
-            "additive scores need no scale, and here they are divided by a root of A": right
-            / A**0.5,
+            "additive scores need no scale, and here they are divided by a root of A": (
+                right / A**0.5 if A != D else NOT_HERE
+            ),
             "the two parts are multiplied; additive attention adds them": (
                 _additive(parameters, q, m, lambda a, b: (a * b).tanh())
             ),
@@ -217,7 +219,8 @@ def _mistakes(name, parameters, inputs):
             "bilinear scores have no tanh, neither have keys": q @ k.tanh().mT / D**0.5,
         }
     table: dict[str, Any] = {
-        sentence: _attended(wrong, m, look) for sentence, wrong in scores.items()
+        sentence: after(wrong, lambda wrong: _attended(wrong, m, look))
+        for sentence, wrong in scores.items()
     }
     for sentence, weigh in WEIGHTS.items():
         wrong = weigh(right, look)
@@ -259,6 +262,8 @@ def _judge_neighbours(name, slot_class, width, parameters, inputs, found):
     for sentence, (others, before, rows) in changes.items():
         context, _ = _run(name, slot_class, width, parameters, others, before)["outputs"]
         far = largest_gap(context, found[0][rows])
+        if np.isnan(far):
+            raise NotYet(f"{name}: {TOO_LATE}: {sentence} a context to nan.")
         if not far <= CLOSE:
             raise NotYet(f"{name}: {sentence} a context by {far:.2g}.")
 

@@ -240,7 +240,8 @@ def _judge_losses(result, losses):
         raise NotYet("the parameters are right, but no losses came back: is a `return` missing?")
     if "Tensor" in result["kinds"]:
         raise NotYet(
-            "the losses are tensors, and each keeps the graph of its batch in memory: store loss.item()."
+            "the losses are tensors, where numbers are asked for: store loss.item(). (A tensor that is not "
+            "detached keeps the graph of its batch in memory.)"
         )
     if not isinstance(found, list | tuple | np.ndarray) or np.ndim(found) != 1:
         raise NotYet("the parameters are right; return the list of all losses, one for each batch.")
@@ -260,7 +261,7 @@ def _updates(
     """Return the parameters after training, and the losses.
 
     rule: what is done to the gradients, in place of clipping the norm of them all.
-    clearing: "before" each batch, "after" each update, or "never".
+    clearing: "before" each batch, "once" before the first, "after" each update, or "never".
     """
 
     import torch
@@ -271,8 +272,8 @@ def _updates(
         parameter.grad = torch.ones_like(parameter)
     steps = getattr(torch.optim, optimiser)(parameters, lr=rate)
     losses = []
-    for x, y in batches[:how_many]:
-        if clearing == "before":
+    for number, (x, y) in enumerate(batches[:how_many]):
+        if clearing == "before" or (clearing == "once" and number == 0):
             steps.zero_grad()
         loss = squared_error(model, torch.tensor(x), torch.tensor(y))
         loss.backward()
@@ -327,6 +328,9 @@ def _wrong_updates(*setting):
         "the gradients are never cleared, so each batch adds to those before it": {
             "clearing": "never"
         },
+        "the gradients are cleared once, before the first batch, and each batch adds to those before it": {
+            "clearing": "once"
+        },
         "gradients left over from before the call are used: clear them before the first loss": {
             "clearing": "after"
         },
@@ -348,7 +352,11 @@ def _wrong_updates(*setting):
     wrong["one step is taken at the end, with the gradient of the last batch alone"] = _last_only(
         setting
     )
-    wrong["no parameter has changed: the step is missing, or comes before backward"] = before
+    sentence = (
+        "no parameter has changed: `backward` or the step is missing, they stand in the wrong order, or the "
+        "gradients are cleared between them"
+    )
+    wrong[sentence] = before
     return wrong
 
 

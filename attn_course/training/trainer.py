@@ -190,7 +190,9 @@ class BaseTrainer:
             ) from error
         if not is_ours:
             folder = self.checkpoint.parent
-            raise UserError(f"{folder} holds a run with other settings: choose another folder.")
+            raise UserError(
+                f"{folder} holds a run with other settings or on other text: choose another folder."
+            )
         return True
 
 

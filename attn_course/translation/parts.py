@@ -4,6 +4,7 @@ Shapes: B sentences, S German and T English subwords, D the width, V = num_token
 True = a real place.
 """
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -228,7 +229,7 @@ def translate(
         logits, state, _ = model.decoder.step(last, state, memory, mask)
         return logits.float().cpu(), state
 
-    tokens = torch.as_tensor(search(step, len(sentences), LONGEST))
+    tokens = torch.as_tensor(search(step, len(sentences), LONGEST)).long()
     return [vocabulary.decode(row) for row in tokens.tolist()]
 
 
@@ -262,8 +263,9 @@ def fit(
     if path:
         path.parent.mkdir(parents=True, exist_ok=True)
     losses: list[float] = []
+    text = hashlib.sha256(repr((list(pairs), batch_size, seed)).encode()).hexdigest()
     if path and path.exists():
-        losses = _restored(path, model, optimiser)
+        losses = _restored(path, model, optimiser, text)
     stream = islice(batches(), len(losses), None)
     if len(losses) < steps:
         per_step = _seconds_of_step(model, loss_of, list(islice(batches(), 3)))
@@ -274,16 +276,18 @@ def fit(
         new_losses = train(model, islice(stream, count), loss_of, optimiser, clip)
         losses = [*losses, *map(float, new_losses)]
         if path:
-            kept = {"model": model.state_dict(), "optimiser": optimiser.state_dict()}
+            kept = {"model": model.state_dict(), "optimiser": optimiser.state_dict(), "text": text}
             with replaced(path) as new:
                 torch.save(kept | {"losses": losses, "random": torch.get_rng_state()}, new)
     return losses
 
 
-def _restored(path, model, optimiser):
+def _restored(path, model, optimiser, text):
     """Load model, optimiser and random state from a file of `fit`; return the losses so far."""
     try:
         kept = torch.load(path, map_location="cpu", weights_only=True)
+        if kept["text"] != text:
+            raise ValueError("other text")
         model.load_state_dict(kept["model"])
         optimiser.load_state_dict(kept["optimiser"])
         torch.set_rng_state(kept["random"])
@@ -291,7 +295,8 @@ def _restored(path, model, optimiser):
     except Exception as error:  # each part of a broken file fails in its own way
         kind = type(error).__name__
         raise UserError(
-            f"{path} is damaged or belongs to another model ({kind}): delete it, or name another folder."
+            f"{path} is damaged, or belongs to another model or other text ({kind}): delete it, or name "
+            "another folder."
         ) from error
     return losses
 

@@ -1,5 +1,6 @@
 """How a translator is trained, judged and stopped early."""
 
+import hashlib
 import sys
 import tempfile
 import time
@@ -50,6 +51,11 @@ def loss_sum(model: nn.Module, batch: Batch, *, smoothing: float = 0.0) -> torch
     )
 
 
+def _digest(corpus):
+    """Return a short text that differs where the pairs to train on or to validate with differ."""
+    return hashlib.sha256(repr((corpus.train, corpus.val)).encode()).hexdigest()
+
+
 class Trainer(BaseTrainer):
     """One run in one folder: `fit` starts it, or carries it on exactly where it was stopped.
 
@@ -86,7 +92,7 @@ class Trainer(BaseTrainer):
         super().__init__(
             model.to(device),
             partial(loss_sum, smoothing=config.smoothing),
-            settings=asdict(config),
+            settings=asdict(config) | {"text": _digest(corpus)},
             decay=config.decay,
             clip=config.clip,
             checkpoint=self.folder / "last.pt",

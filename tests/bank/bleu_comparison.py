@@ -222,6 +222,10 @@ WRONG["11.1"] = {
         bleu_with("nearest(h, r) for", "-min((abs(len(x) - len(h)), -len(x)) for x in r)[1] for"),
         "r takes the longer one",
     ),
+    "the first of two": (
+        bleu_with("nearest(h, r) for", "len(min(r, key=lambda x: abs(len(x) - len(h)))) for"),
+        "r takes the first of them",
+    ),
 }
 
 
@@ -354,7 +358,10 @@ WRONG["11.2"] = {
     ),
     "a tie wins": (resampled("<= 0", "< 0"), "a tie is not a win"),
     "a generator of its own": (resampled("rng.", "np.random.default_rng()."), "use `rng` alone"),
-    "a fixed seed": (resampled("rng.", "np.random.default_rng(0)."), "nothing was drawn"),
+    "a fixed seed": (
+        resampled("rng.", "np.random.default_rng(0)."),
+        "draw the sentences with the generator that is given",
+    ),
 }
 INPUT_KINDS["11.2"] = {
     "paired_bootstrap": {

@@ -367,6 +367,38 @@ WRONG["9.2"] = {
         encoder("mask.sum(1)", "(ids != 0).sum(1)"),
         "the mask says what is real, not the id",
     ),
+    "a layer in a list": (
+        encoder(
+            "self.norm = nn.LayerNorm(width)",
+            "self.norms = [nn.LayerNorm(width)]",
+            "self.norm(memory)",
+            "self.norms[0](memory)",
+        ),
+        "a layer with a weight of shape (8,) is no submodule",
+    ),
+    "a layer made in forward": (
+        encoder("self.bridge(ends)", "nn.Linear(ends.shape[1], ends.shape[1])(ends)"),
+        "make each layer in `__init__`",
+    ),
+    "a frozen embedding": (
+        encoder(
+            "self.norm = nn.LayerNorm(width)",
+            "self.norm = nn.LayerNorm(width)\n        self.embed.requires_grad_(False)",
+        ),
+        "no gradient reaches embed.weight",
+    ),
+    "the state at every place": (
+        encoder("self.norm(memory)", "self.norm(ends[:, None].expand_as(memory))"),
+        "the memory is the same at all places",
+    ),
+    "the state is the mean of all places": (
+        encoder("ends = torch.cat([last[0], last[1]], -1)", "ends = memory.mean(1)"),
+        "the state is made of padding, too",
+    ),
+    "a norm over places": (
+        encoder("self.norm(memory)", "F.layer_norm(memory, memory.shape[1:]) + self.norm(memory)"),
+        "A mean or a norm over the places",
+    ),
 }
 
 
@@ -996,6 +1028,33 @@ WRONG["9.5"] = {
         decoder("logits, state, _ =", "logits, _, _ ="),
         "the state is not handed on",
     ),
+    "the old hidden state handed on": (
+        decoder("(hidden, fed), weights", "(state[0], fed), weights"),
+        "the hidden state that comes back is the one that was given",
+    ),
+    "a layer in a list": (
+        decoder(
+            "self.out = nn.Linear(width, num_tokens)",
+            "self.outs = [nn.Linear(width, num_tokens)]",
+            "self.out(fed)",
+            "self.outs[0](fed)",
+        ),
+        "a layer with a weight of shape (11, 8) is no submodule",
+    ),
+    "softmax in forward": (
+        decoder("torch.stack(rows, 1)", "torch.stack(rows, 1).softmax(-1)"),
+        "`forward` takes a softmax",
+    ),
+    "forward begins with zeros": (
+        decoder(
+            "rows = []", "rows = []\n        state = tuple(0 * part.detach() for part in state)"
+        ),
+        "`forward` does not begin with the state that it is given",
+    ),
+    "weights before the state": (
+        decoder("(hidden, fed), weights[:, 0]", "weights[:, 0], (hidden, fed)"),
+        "as in (logits, state, weights)",
+    ),
     "fed vector not handed on": (
         decoder("(hidden, fed), weights", "(hidden, state[1]), weights"),
         "hand on the new vector that is fed",
@@ -1313,6 +1372,16 @@ RIGHT["9.7"] = {
 }
 WRONG["9.7"] = {
     "never cleared": (loop(CLEAR, ""), "the gradients are never cleared"),
+    "cleared once": (
+        loop(CLEAR, "", "losses = []", "losses = []\n    optimiser.zero_grad()"),
+        "the gradients are cleared once, before the first batch",
+    ),
+    "cleared after backward": (
+        loop(CLEAR, "", "loss.backward()", "loss.backward()\n        optimiser.zero_grad()"),
+        "the gradients are cleared between them",
+    ),
+    "no backward": (loop("        loss.backward()\n", ""), "`backward` or the step is missing"),
+    "losses detached": (loop("loss.item()", "loss.detach()"), "where numbers are asked for"),
     "cleared after the step only": (
         loop(CLEAR, "", "optimiser.step()", "optimiser.step()\n        optimiser.zero_grad()"),
         "gradients left over from before the call are used",
@@ -1344,7 +1413,7 @@ WRONG["9.7"] = {
             "        loss.backward()",
             "        optimiser.step()\n        loss.backward()",
         ),
-        "or comes before backward",
+        "they stand in the wrong order",
     ),
     "one step at the end": (
         loop(

@@ -428,6 +428,23 @@ WRONG["10.3"] = {
     "finished ones go on and are cut": (finished_go_on_and_are_cut, "extended by further words"),
     "finished ones end again": (beam_with("stay[PAD]", "stay[EOS]"), f"then token {EOS} follows"),
     "finished ones leave": (finished_leave, "leave the beam and make room"),
+    "finished ones go before others": (
+        beam_with(last_rank, "(totals / lengths + 99 * done)"),
+        "those cut there compete too",
+    ),
+    "the end mark cut off": (
+        beam_with(
+            "return tokens[(first + winner).flatten()]",
+            "tokens = tokens.masked_fill(tokens == EOS, PAD)\n    return tokens[(first + winner).flatten()]",
+        ),
+        "the end mark is left out of the result",
+    ),
+    "divided by a power of the length": (
+        beam_with(
+            rank, "(grown / lengths[..., None] ** 0.6)", last_rank, "(totals / lengths**0.6)"
+        ),
+        "divided by a power of the length",
+    ),
     "stops at the first": (lists_with("all(last", "any(last"), "stops with the first finished"),
     "stops when the best is finished": (
         lists_with("all(last == EOS for *_, last in beam)", "beam[0][-1] == EOS"),
