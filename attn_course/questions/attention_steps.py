@@ -143,7 +143,12 @@ def _attend_cases(rng):
     cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
 
     usual, *others = cases
-    cases = [usual, *shuffled(rng, others)]
+    of_same_shape = (
+        _drawn(rng, *LEADS[0]),
+        ~usual[1] | np.eye(*usual[1].shape[-2:], dtype=bool),
+        "",
+    )
+    cases = [usual, of_same_shape, *shuffled(rng, others)]
     large = _drawn(rng, (2, 3), 4, 4)
     large["q"] *= 1000
     cases.append((large, np.ones((4, 4), bool), ", scores in the thousands"))
@@ -217,7 +222,7 @@ LOOK = "True = may look"
 def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
     """6.4: under one convention, the weights are those of a query that sees itself and its past."""
     fits: set[str] = set()  # the readings that made sense at every length so far
-    odd = 1 + 2 * int(rng.integers(4, 20))
+    odd = 1 + 2 * int(rng.integers(32, 50))  # beyond a table of 64
     usual = int(rng.integers(5, 9))
     for T in [usual, *shuffled(rng, [1, 2, odd, odd + 3])]:
         result = causal_mask.run_driver(run_function, [], T)
@@ -314,7 +319,7 @@ def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
         trials = tensor_trials(partial(_moved, WRONG_SPLITS))
         for B, T, D, H in shapes:
             x = {"x": rng.normal(size=(B, T, D))}
-            setting = f"split_heads, (B, T, D, H) = {(B, T, D, H)}"
+            setting = f"(B, T, D, H) = {(B, T, D, H)}"
             _judge_output(trials, split, "split_heads", split_heads, x, H, setting=setting)
         return f"Head and feature are where they belong on {len(trials)} shapes."
 
@@ -322,7 +327,7 @@ def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
         trials = tensor_trials(partial(_moved, WRONG_MERGES))
         for B, T, D, H in shapes:
             heads = {"x": rng.normal(size=(B, H, T, D // H))}
-            setting = f"merge_heads, (B, T, D, H) = {(B, T, D, H)}"
+            setting = f"(B, T, D, H) = {(B, T, D, H)}"
             _judge_output(trials, merge, "merge_heads", merge_heads, heads, setting=setting)
         return "Merging puts them back."
 
