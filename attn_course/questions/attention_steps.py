@@ -143,11 +143,9 @@ def _attend_cases(rng):
     cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
 
     usual, *others = cases
-    of_same_shape = (
-        _drawn(rng, *LEADS[0]),
-        ~usual[1] | np.eye(*usual[1].shape[-2:], dtype=bool),
-        "",
-    )
+    _, mask, _ = usual
+    another = ~mask | np.eye(*mask.shape[-2:]).astype(bool)
+    of_same_shape = (_drawn(rng, *LEADS[0]), another, "")
     cases = [usual, of_same_shape, *shuffled(rng, others)]
     large = _drawn(rng, (2, 3), 4, 4)
     large["q"] *= 1000

@@ -128,7 +128,8 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
         compared.append(median)
         synthesized.append(max(_moved(_row_of_synthesizer, x, other, t, rng)))
         if not median >= VISIBLE:
-            smaller = _moved(_row_of_comparison, *_shrunk(x, other), t, rng)
+            size = max(np.abs(pair).max() for pair in (x, other))
+            smaller = _moved(_row_of_comparison, x / size, other / size, t, rng) if size > 1 else 0
             is_too_large = np.median(smaller) >= VISIBLE
             raise NotYet(_why_not_apart(x, other, t, median, is_too_large, setting))
 
@@ -175,12 +176,6 @@ def _projected(x, rng):
     D = x.shape[-1]
     W = rng.normal(size=(D, D)) / D**0.5
     return x @ W + rng.normal(size=D)
-
-
-def _shrunk(*inputs):
-    """Return the inputs, divided by one number so that none exceeds 1."""
-    size = max(np.abs(inputs).max(), 1.0)
-    return [value / size for value in inputs]
 
 
 def _why_not_apart(x, other, t, moved, is_too_large, setting):
