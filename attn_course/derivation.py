@@ -442,7 +442,7 @@ def failed_chains(error: Exception, names: dict[str, tuple[int, int]]) -> dict[s
     line = error.__traceback__.tb_lineno
     message = " ".join(f"{type(error).__name__}: {error}".split()).replace("`", "'")[:200]
     advice = ""
-    if "for ^" in str(error) or "expecting bool or Boolean" in str(error):
+    if any(text in str(error) for text in ("for ^", "'Xor'", "expecting bool or Boolean")):
         advice = " In Python ^ is no power: write ** for powers, as in x**2."
     elif isinstance(error, TypeError) and "float" in str(error):
         advice = " Functions of `math` take numbers only: write sp.exp, sp.log or sp.sqrt."

@@ -74,7 +74,8 @@ def judge_derivations(answers: Sequence[Caller], claims: Sequence[Claim]) -> Non
             data = _data_of(answer)
             lines = from_data(data, claim.name)
             helpers = helper_values(data, claim.name)
-            read.append((lines, helpers) if len(lines) > 1 else None)
+            is_empty = len(lines) < 2 and all(line.tree == claim.first_line for line in lines)
+            read.append(None if is_empty else (lines, helpers))
         except NotAttempted:
             read.append(None)
         except NotYet as error:

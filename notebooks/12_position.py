@@ -240,7 +240,7 @@ print(f"sine of 355: {np.sin(355):.5f}, cosine {np.cos(355):.5f}; 355 / 113 is {
 #
 # **The written part of 12.3** (1 point). Can two different integer positions have the same embedding? Can they
 # agree in one pair of coordinates? Give a proof or an example, for base 10,000. Then say what *does* follow from
-# every hand going round again and again.
+# the fact that every hand goes round again and again.
 
 # %% [markdown] written="12.3"
 # *Your answer to 12.3: replace this line.*

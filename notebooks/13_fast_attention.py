@@ -218,8 +218,7 @@ s, v, c, g, C_0 = sp.symbols("s v c g C_0", real=True)
 Z_0, alpha = sp.symbols("Z_0 alpha", positive=True)
 total = sp.exp(s) + Z_0
 quotient_rule = (g * v * sp.exp(s) * total - g * (sp.exp(s) * v + C_0) * sp.exp(s)) / total**2
-known = {C_0: c * total - v * sp.exp(s)}  # from the definition of c
-known |= {Z_0: sp.exp(s) / alpha - sp.exp(s), alpha: (0, 1)}  # from that of alpha
+known = {c: (sp.exp(s) * v + C_0) / total, alpha: sp.exp(s) / total}  # the two definitions
 
 # %% answer="13.3 derive"
 pull = derive(

@@ -391,7 +391,8 @@ print(multi_head_task.table(found))
 # %% [markdown]
 # The two models above start from seed 4, with which two heads succeed. The table holds ten recorded runs for each number of
 # heads. In its column 4 two heads end at 49%, although the seed is the same: the recorded runs compute in float32, the cells
-# of this notebook in float64, and one seed draws different starting numbers in the two types.
+# of this notebook in float64, and one seed draws different starting numbers in the two types. (The recorded runs also
+# take twice as many steps. That is not the reason.)
 #
 # No recorded run with one head exceeds 75%. Two heads *can* do better, but training finds the solution in only two runs of
 # ten; with four heads it does so in six, and with eight in all ten.
@@ -401,23 +402,24 @@ print(multi_head_task.table(found))
 #
 # In one head every weight is $e^{\text{score}} / Z$ with the same $Z > 0$. The model compares one output for *different* with
 # one for *alike*. The difference is $\frac1Z$ times a sum: a word adds $e^{\text{score}}$ times what its value
-# contributes. (Bias and residual add a constant, which values can contain.) Call the terms of the nouns *first*
-# and *second*, all others together *rest*. Then
+# contributes. (The biases and the residual connection add the same number in every sentence. As the weights add up
+# to one, it can be counted as a part of every value.) Call the terms of the two nouns *first* and *second*, and the
+# sum of all other terms *rest*. Then
 #
 # $$\begin{aligned} &\big[\text{first(dog)} + \text{second(cat)} + \text{rest}\big] + \big[\text{first(dogs)} + \text{second(cats)} +
 # \text{rest}\big] \\ = {} &\big[\text{first(dog)} + \text{second(cats)} + \text{rest}\big] + \big[\text{first(dogs)} +
 # \text{second(cat)} + \text{rest}\big]. \end{aligned} \qquad \text{(2)}$$
 #
-# A bracket belongs to a sentence and means *different* if it is positive. Both brackets of the first line should be
-# negative and both of the second positive, but the lines are equal. So one sentence of four is wrong: **one head
-# gets at most 75% right, at any width, after any training.**
+# Each bracket belongs to one sentence, and the model answers *different* if the bracket is positive. Both brackets of
+# the first line should be negative and both of the second positive, but the two lines are equal. So at least one of
+# the four answers is wrong: **one head gets at most 75% right, at any width, after any training.**
 
 # %% [markdown]
 # ## Two heads can
 #
 # The maps show where each head looks. Choose a sentence (its bar is orange) and switch heads off: a head that is off adds
-# nothing, and its map is hatched. Also printed: how many of all sentences are right without some heads. *Predict:* what does each head look
-# for?
+# nothing, and its map is hatched. The printed lines say how many of all sentences are right without some heads.
+# *Predict:* what does each head look for?
 
 # %%
 # my prediction, what heads 0 and 1 look for: ...

@@ -201,7 +201,7 @@ print(f"wrong in {(found != content.gather(1, marked)[:, 0]).sum()} of 1000 sequ
 #
 # ### 7.2
 #
-# **Given** one layer, a linear map on the last token's output, and two tasks. **OR:** two tokens, each 0 or 1, then a
+# **Given** one layer, followed by a linear map of the last token's output, and two tasks. **OR:** two tokens, each 0 or 1, then a
 # fixed third; report whether at least one is 1. **Recall:** three tokens, each a key with its value, in random order,
 # then a key alone; report its value. **Explain** why the synthesizer fails and keys and queries do not.
 #

@@ -5,8 +5,10 @@ import ast
 import nbclient
 import nbformat
 import pytest
+import sympy as sp
 
 from attn_course.cell_errors import Guard
+from attn_course.derivation import failed_chains
 
 SET_UP = """
 import math
@@ -52,6 +54,15 @@ def test_its_chain_gets_a_verdict_and_those_around_it_are_told_apart(executed):
 def test_a_chain_that_is_shown_without_a_name_stops_nothing_either(executed):
     assert "NameError" in executed[3][0]["data"]["text/markdown"]
     assert executed[4][0]["text"] == "the end\n"
+
+
+@pytest.mark.parametrize("line", ["2 / (1 - x^2)", "sp.cos(x^y)", "x * (y^2) ** x"])
+def test_a_power_written_with_a_caret_is_told_the_spelling_of_python(line):
+    space = {"sp": sp, "x": sp.Symbol("x"), "y": sp.Symbol("y")}
+    with pytest.raises((TypeError, AttributeError)) as raised:
+        exec(line, space)
+    (chain,) = failed_chains(raised.value, {"chain": (1, 99_999)}).values()
+    assert "write ** for powers" in str(chain.fault)
 
 
 @pytest.mark.parametrize("source", ["", "x = 1", "1 / 0", "def derive(): pass", "a = derive"])

@@ -11,9 +11,8 @@ from attn_course.answers.wording import counted
 from attn_course.drivers import as_leaf, gradients_of
 
 TOLERANCE = 1e-5  # a softmax taken in float32 on the way, as is common, still passes
-DETACHED = (
-    "the numbers are right, but no gradient flows back: something on the way leaves the graph"
-)
+DETACHED = "the numbers are right, but no gradient flows back"
+LEAVES_GRAPH = "something on the way leaves torch's graph, as NumPy and `detach` do"
 
 
 def tensor_trials(mistakes: Mistakes | None = None) -> Trials:
@@ -67,14 +66,14 @@ def judge_gradients(gradients: Any, right: Any, leaves: Mapping[str, Any], setti
     leaves: {name: tensor}.
     """
     if gradients is None:
-        raise NotYet(f"{DETACHED}.")
+        raise NotYet(f"{DETACHED}: {LEAVES_GRAPH}.")
     if not isinstance(gradients, Mapping):
         gradients = dict(zip(leaves, gradients, strict=False))
 
     targets = gradients_of(right, list(leaves.values())) or []
     for name, target in zip(leaves, targets, strict=True):
         if name not in gradients:
-            raise NotYet(f"{DETACHED} before it reaches {name}.")
+            raise NotYet(f"{DETACHED} to {name}: {LEAVES_GRAPH}.")
         if not close(gradients[name], target):
             fault = _fault_of(gradients[name], target)
             raise NotYet(f"the output is right, but the gradient of {name} {fault} ({setting}).")

@@ -38,7 +38,7 @@ def pull_is_towards_the_value() -> Claims:
         start=(g * v * power * total - g * (power * v + C_0) * power) / total**2,
         goal=g * alpha * (v - c),
         symbols=(s, v, c, g, C_0, Z_0, alpha),
-        where={C_0: c * total - v * power, Z_0: power / alpha - power, alpha: (0, 1)},
+        where={c: (power * v + C_0) / total, alpha: power / total},
         only=(g, alpha, v, c),
         slips={
             "the sign is turned round: the value comes first": g * alpha * (c - v),

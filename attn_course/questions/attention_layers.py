@@ -147,9 +147,10 @@ FIXED_LENGTH = "the mask has a fixed length, where each input has its own"
 def judge_later_calls(
     rng: Generator, layer_class: Caller, shapes: Callable, compute: Callable, sizes: tuple
 ) -> None:
-    """Raise NotYet if one layer, called again on another input, gives another output than a new layer.
+    """Raise NotYet if one layer, called again on other inputs, gives another output than a new layer.
 
     The later inputs have the shape of the first, then a greater length and another batch, then one token.
+    Each comes after those before it, so the last run has four calls.
     shapes, compute: as in `judge_layer`. sizes: D, H and the largest length, if the layer is made with one.
     """
     D, H, *others = sizes
@@ -158,16 +159,16 @@ def judge_later_calls(
     x, *later = (rng.normal(size=(*axes, D)) for axes in ((2, T), (2, T), (3, longest), (1, 1)))
     sizes = (D, H, *(max(size, longest) for size in others))
     parameters = draw_parameters(rng, shapes(*sizes))
-    for other in later:
+    for k, other in enumerate(later):
         setting = f"(B, T) = {x.shape[:2]} at first, {other.shape[:2]} later"
         try:
-            result = layer_class.run_driver(run_layer, sizes, parameters, x, later=[other])
+            result = layer_class.run_driver(run_layer, sizes, parameters, x, later=later[: k + 1])
         except NotYet as error:
             if STOPPED not in str(error):
                 raise
             message = f"{FIXED_LENGTH}, or {KEEPS}: {setting}, and {error}"
             raise NotYet(message, mistake=FIXED_LENGTH) from None
-        _, output = loaded(result, parameters)["outputs"]
+        *_, output = loaded(result, parameters)["outputs"]
         right = compute(leaves_of({"x": other, **parameters}), H)
         if not close(output, right):
             fact = distance(output, right, setting)

@@ -143,7 +143,10 @@ def _attend_cases(rng):
     cases.append((_drawn(rng, lead, T, S), closed, ", a row without any key"))
 
     usual, *others = cases
-    cases = [usual, *shuffled(rng, others)]
+    _, mask, _ = usual
+    another = ~mask | np.eye(*mask.shape[-2:]).astype(bool)
+    of_same_shape = (_drawn(rng, *LEADS[0]), another, "")
+    cases = [usual, of_same_shape, *shuffled(rng, others)]
     large = _drawn(rng, (2, 3), 4, 4)
     large["q"] *= 1000
     cases.append((large, np.ones((4, 4), bool), ", scores in the thousands"))
@@ -217,7 +220,7 @@ LOOK = "True = may look"
 def mask_is_causal(rng: Generator, causal_mask: Caller) -> str:
     """6.4: under one convention, the weights are those of a query that sees itself and its past."""
     fits: set[str] = set()  # the readings that made sense at every length so far
-    odd = 1 + 2 * int(rng.integers(4, 20))
+    odd = 1 + 2 * int(rng.integers(32, 50))  # beyond a table of 64
     usual = int(rng.integers(5, 9))
     for T in [usual, *shuffled(rng, [1, 2, odd, odd + 3])]:
         result = causal_mask.run_driver(run_function, [], T)
@@ -314,7 +317,7 @@ def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
         trials = tensor_trials(partial(_moved, WRONG_SPLITS))
         for B, T, D, H in shapes:
             x = {"x": rng.normal(size=(B, T, D))}
-            setting = f"split_heads, (B, T, D, H) = {(B, T, D, H)}"
+            setting = f"(B, T, D, H) = {(B, T, D, H)}"
             _judge_output(trials, split, "split_heads", split_heads, x, H, setting=setting)
         return f"Head and feature are where they belong on {len(trials)} shapes."
 
@@ -322,7 +325,7 @@ def heads_split_and_merge(rng: Generator, split: Caller, merge: Caller) -> str:
         trials = tensor_trials(partial(_moved, WRONG_MERGES))
         for B, T, D, H in shapes:
             heads = {"x": rng.normal(size=(B, H, T, D // H))}
-            setting = f"merge_heads, (B, T, D, H) = {(B, T, D, H)}"
+            setting = f"(B, T, D, H) = {(B, T, D, H)}"
             _judge_output(trials, merge, "merge_heads", merge_heads, heads, setting=setting)
         return "Merging puts them back."
 

@@ -89,9 +89,15 @@ def _judge_chance(rng, corrupt_span):
 def _draws(rng, corrupt_span, size, block, count=NUM_DRAWS):
     """Return `count` draws from documents of `size` different characters."""
     few = [_document(rng, size) for _ in range(20)]
+    if size > 1:  # a space is a character too, at either end
+        few[:2] = f" {few[0][1:]}", f"{few[1][:-1]} "
     rows = [(few[k],) for k in rng.integers(len(few), size=count)]
     seeds = rng.integers(2**31, size=count).tolist()
-    strings = corrupt_span.run_driver(call_with_seeds, rows, seeds, block)
+    try:
+        strings = corrupt_span.run_driver(call_with_seeds, rows, seeds, block)
+    except NotYet as error:
+        setting = f"with documents of {counted(size, 'character')} and block_size {block}"
+        raise NotYet(f"{setting}, {error}", mistake=error.mistake) from None
     return [_pieces(string, *row, block) for string, row in zip(strings, rows, strict=True)]
 
 
@@ -134,6 +140,8 @@ def _what_is_lost(prefix, suffix, span, document):
         return "the span stands in its old place and the suffix after the second MASK"
     if span and suffix.startswith(span):
         return "the span can still be read in the suffix: there is nothing left to predict"
+    if document.lstrip().startswith(kept):
+        return "the space at the beginning is lost; it is a character as any other"
     if kept in document:
         start = document.index(kept[0])
         return f"the cut keeps characters from place {start} on, not the first ones"
@@ -227,7 +235,9 @@ def _judge_span(draws):
             )
 
     if np.abs(size - kept / 4).max() <= 1:
-        raise NotYet("the span is always a quarter, to the character: its length should be drawn.")
+        raise NotYet(
+            "the span is always a quarter, rounded down or up: its length should be drawn from a wider range."
+        )
 
 
 def _judge_ends(draws):
@@ -375,6 +385,9 @@ RULES = {
     ),
     "an answer that contains the truth and more counts as right": (
         lambda answer, truth: truth in answer
+    ),
+    "an answer that begins with the truth and goes on counts as right": (
+        lambda answer, truth: answer.startswith(truth)
     ),
     "an empty answer counts as right": lambda answer, truth: answer in ("", truth),
     "capitals are ignored; an answer is right if it equals the truth": (

@@ -27,6 +27,7 @@ from attn_utils import kernels
 
 BASE = 10_000.0
 NEAR = 1e-4  # angles taken in float32 still pass
+SLIGHT = 2e-3  # what float16 may be off by
 
 
 def frequencies(d: int, base: float) -> np.ndarray:
@@ -61,10 +62,12 @@ def distances_are_those_of_a_clock(rng: Generator, sinusoid: Caller) -> str:
     """
     early, late = rng.integers([3, 60], [9, 99])
     far = 2 * int(rng.integers(256, 500)) + 1  # odd: bfloat16 rounds it; beyond a table of 512
+    farther = 2 * int(rng.integers(1024, 1100)) + 1  # float16 rounds it
     mixed = np.array([early, late, far, early, 0])
+    others = np.array([late, 0, early, far, farther])  # as many, so that no result fits both
     cases = []  # positions in order, and some that repeat
     for d, base in shuffled(rng, CLOCKS):
-        cases += [(np.arange(40), d, base), (mixed, d, base)]
+        cases += [(np.arange(40), d, base), (mixed, d, base), (others, d, base)]
 
     embeddings = [_embedding(sinusoid, *case) for case in cases]
     if all(map(_has_other_ladder, embeddings, cases)):
@@ -153,6 +156,9 @@ def _wrong_products(positions, d, base, found):
         "without its sine a hand cannot tell forwards from backwards": 2 * cosines @ cosines.T,
         "large positions are rounded: bfloat16 holds no odd number above 256": (
             _products(_as_bfloat16(positions), theta)
+        ),
+        "large positions are rounded: float16 holds no odd number above 2048": (
+            _products(np.float64(np.float16(positions)), theta)
         ),
         "use the given positions: two that are equal must have equal embeddings": (
             _products(np.arange(len(positions)), theta)
@@ -342,6 +348,11 @@ def _judge_matrices(at, theta):
                 "at position 0 the coordinates come out in another order: pairs are read as neighbours and "
                 "written as halves, or the other way round."
             )
+        if not is_off(at[0] @ at[0], still):
+            raise NotYet(
+                "position 0 must stay as it is, and yours turns the sign of some coordinates: the minus "
+                "belongs to one of the two sines, and to no cosine."
+            )
         raise NotYet(
             "position 0 must stay as it is, and yours turns; the scores are still right. Do your positions "
             "start at 1?"
@@ -360,6 +371,8 @@ def _why_lengths_change(sizes, theta):
     """Return the known mistake that stretches vectors by these singular values (d,)."""
     cos = np.cos(theta)
     sin = np.sin(theta)
+    if np.abs(sizes - 1).max() < SLIGHT:
+        return "the numbers are rounded: use floats of 32 or 64 bits"
     mistakes = {
         "that is no rotation: one sine needs a minus": np.r_[cos + sin, cos - sin],
         "half of the rotation is missing: there is a cosine and no sine": np.r_[cos, cos],
@@ -415,11 +428,7 @@ def each_looks_back(rng: Generator, look_back: Caller) -> str:
         k = vector(key, d, "the key")
 
         rotate = make_rotation(pairs, base)
-        places = np.arange(LENGTH)
-        _, weights = kernels.attend(
-            rotate(q, places), rotate(k, places), np.zeros((LENGTH, 1)), causal=True
-        )
-        least = weights.diagonal(-r).min()
+        least = _least_weight(q, k, rotate, r)
         if not least >= ENOUGH:
             why = _why_not_back(q, k, rotate, r)
             setting = f"r = {r}, d = {d}, base = {base:g}; the least weight is {least:.3f}"
@@ -428,6 +437,15 @@ def each_looks_back(rng: Generator, look_back: Caller) -> str:
     return (
         f"at least 99% on the token r back at every position, in {len(cases)} cases, four layouts."
     )
+
+
+def _least_weight(q, k, rotate, r):
+    """Return the least weight that a token puts on the token r back, where there is one."""
+    places = np.arange(LENGTH)
+    _, weights = kernels.attend(
+        rotate(q, places), rotate(k, places), np.zeros((LENGTH, 1)), causal=True
+    )
+    return weights.diagonal(-r).min()
 
 
 def _why_not_back(q, k, rotate, r):
@@ -443,7 +461,9 @@ def _why_not_back(q, k, rotate, r):
     if r > 0 and scores.argmax() == last + r:
         return f"it looks {looks} back: its peak is {r} ahead, which the mask hides"
     change = (rotate(q, 1) - rotate(q, 0)) @ rotate(k, 0)
-    if looks == r and abs(change) < 0.01 * np.linalg.norm(q) * np.linalg.norm(k):
+    is_long_enough = _least_weight(10 * q, k, rotate, r) >= ENOUGH  # ten times as long
+    is_slow = abs(change) < 0.01 * np.linalg.norm(q) * np.linalg.norm(k)
+    if looks == r and is_slow and not is_long_enough:
         return (
             "right token, too little weight: only coordinates that turn slowly are used, and which ones turn "
             "fast depends on the layout, which is unknown"

@@ -128,7 +128,10 @@ def inputs_tell_apart(rng: Generator, two_inputs: Caller) -> str:
         compared.append(median)
         synthesized.append(max(_moved(_row_of_synthesizer, x, other, t, rng)))
         if not median >= VISIBLE:
-            raise NotYet(_why_not_apart(x, other, t, median, setting))
+            size = max(np.abs(pair).max() for pair in (x, other))
+            smaller = _moved(_row_of_comparison, x / size, other / size, t, rng) if size > 1 else 0
+            is_too_large = np.median(smaller) >= VISIBLE
+            raise NotYet(_why_not_apart(x, other, t, median, is_too_large, setting))
 
     least = min(compared)
     most = max(synthesized)
@@ -175,13 +178,20 @@ def _projected(x, rng):
     return x @ W + rng.normal(size=D)
 
 
-def _why_not_apart(x, other, t, moved, setting):
-    """Return a sentence for two inputs that a key-query layer cannot tell apart in row t."""
+def _why_not_apart(x, other, t, moved, is_too_large, setting):
+    """Return a sentence for two inputs that a key-query layer cannot tell apart in row t.
+
+    is_too_large: whether a layer can tell them apart once their numbers are made smaller.
+    """
     if np.array_equal(x, other):
         return f"the two inputs are the same ({setting})."
     if np.array_equal(x[:t], other[:t]):
         return f"the inputs differ only after t, where the causal mask hides the difference ({setting})."
-    return f"row t changes by only {moved:.1g} in the median of {NUM_LAYERS} layers ({setting})."
+    fact = f"row t changes by only {moved:.1g} in the median of {NUM_LAYERS} layers"
+    if is_too_large:
+        largest = np.abs([x, other]).max()
+        fact += f", because your numbers, up to {largest:.3g}, are so large that one key takes all the weight"
+    return f"{fact} ({setting})."
 
 
 QUESTIONS = (

@@ -474,7 +474,7 @@ Z_0, alpha = sp.symbols("Z_0 alpha", positive=True)
 POWER = sp.exp(s)
 TOTAL = POWER + Z_0
 QUOTIENT = (g * v_1 * POWER * TOTAL - g * (POWER * v_1 + C_0) * POWER) / TOTAL**2
-KNOWN = {C_0: c * TOTAL - v_1 * POWER, Z_0: POWER / alpha - POWER, alpha: (0, 1)}
+KNOWN = {c: (POWER * v_1 + C_0) / TOTAL, alpha: POWER / TOTAL}
 
 
 def pull(*lines):
@@ -545,6 +545,7 @@ def in_float32(gradients):
 
 RIGHT["13.3"] = {
     "context put in, then weight": pull(CONTEXT_IN, PULL),
+    "against the mean of the others": pull(g * alpha * (1 - alpha) * (v_1 - C_0 / Z_0), PULL),
     "factored first": pull(FACTORED, CONTEXT_IN, PULL),
     "weight first": pull(FACTORED, WEIGHT_FIRST, PULL),
     "with the context multiplied out": pull(CONTEXT_IN, PULL, g * alpha * v_1 - g * alpha * c),

@@ -198,6 +198,16 @@ RIGHT["12.3"] = {
     "from one": sinusoid("[:, None]", "[:, None] + 1"),
     "another ladder": other_ladder,
 }
+EMBEDDINGS = {}
+
+
+def kept_by_length(positions, d, base):
+    case = len(positions), d, base
+    if case not in EMBEDDINGS:
+        EMBEDDINGS[case] = interleaved(positions, d, base)
+    return EMBEDDINGS[case]
+
+
 WRONG["12.3"] = {
     "exponent doubled": (rates_of("thetas(d, base) ** 2"), "exponent is doubled"),
     "cosine with its own exponent": (
@@ -227,6 +237,11 @@ WRONG["12.3"] = {
         sinusoid("np.asarray(positions)", "in_bfloat16(positions)"),
         "bfloat16 holds no odd number",
     ),
+    "positions in float16": (
+        sinusoid("np.asarray(positions)", "np.float64(np.float16(positions))"),
+        "float16 holds no odd number",
+    ),
+    "kept for as many positions": (kept_by_length, "off by up to"),
     "a table of 512 positions": (
         sinusoid("np.asarray(positions)", "np.mod(positions, 512)"),
         "inner products are off by up to",
@@ -458,6 +473,18 @@ WRONG["12.5"] = {
         "turned by different angles",
     ),
     "minus lost": (rotated("[-x[", "[x["), "one sine needs a minus"),
+    "mirrored": (
+        lambda x, p, b: rotate_pairs(x, p, b) * np.resize([1, -1], x.shape[-1]),
+        "to one of the two sines, and to no cosine",
+    ),
+    "rounded to float16": (
+        lambda x, p, b: rotate_pairs(x, p, b).astype(np.float16),
+        "use floats of 32 or 64 bits",
+    ),
+    "chain: without the given line": (
+        derive((end[0], ""), where=where),
+        "must start at the definition, which is given",
+    ),
     "cosine only": (rotated(" + other * np.sin(a)", ""), "half of the rotation is missing"),
     "written as halves": (from_pairs_to_halves, "come out in another order"),
     "from one": (
@@ -531,6 +558,10 @@ WRONG["12.6"] = {
         "which ones turn fast",
     ),
     "too short": (back("40", "3"), "a longer query makes it sharper"),
+    "too short, by chance with little in the pair that turns fastest": (
+        back("ones(d)", "random.default_rng(0).normal(size=d)", "40", "360"),
+        "a longer query makes it sharper",
+    ),
     "not turned": (queries("40 * k"), "it looks 0 back, where"),
     "turned the other way": (back("-r", "r"), "ahead, which the mask hides"),
     "minus": (back("40", "-40"), "has the lowest score of all"),

@@ -78,6 +78,22 @@ RIGHT["8.1"] = {
 }
 WRONG["8.1"] = {
     "empty span on short documents": (size("int(n / 4)"), "span was empty"),
+    "a quarter, rounded by chance": (
+        size("max(1, int(n / 4 + rng.random()))"),
+        "should be drawn from a wider range",
+    ),
+    "stripped": (corrupted("document[", "document.strip()["), "the space at the beginning is lost"),
+    "spaces at the cut lost": (
+        corrupted(
+            "kept = document[: int(rng.integers(4, longest + 1))]",
+            "kept = document[: int(rng.integers(4, longest + 1))].rstrip()",
+        ),
+        "at least 4 characters stay",
+    ),
+    "fails on short documents": (
+        size("int(rng.integers(1, 2 * (n // 4)))"),
+        "character and block_size 16, your code stopped",
+    ),
     "nothing comes back": (corrupted("return ", ""), "is a `return` missing"),
     "read from the end": (
         corrupted("document[", "document[::-1]["),
@@ -295,6 +311,10 @@ WRONG["8.2"] = {
         "the MASK that closes the answer is missing",
     ),
     "a part of the truth": (right_if("a in t"), "is a part of"),
+    "the truth and more behind it": (
+        right_if("a.startswith(t)"),
+        "begins with the truth and goes on",
+    ),
     "the beginning of the truth": (right_if("t.startswith(a)"), "with which the truth begins"),
     "more than the truth": (right_if("t in a"), "and more counts"),
     "the first letter": (right_if("a[:1] == t[:1]"), "only the first letters"),

@@ -280,6 +280,10 @@ WRONG["7.2"] = {
         "only after t",
     ),
     "differ by a hair": (differ_at(lambda t: 0, 1e-9), "changes by only"),
+    "so large that one key takes all": (
+        lambda T, D, t: tuple(1e6 * x for x in changed_first(T, D, t)),
+        "are so large that one key takes all the weight",
+    ),
     "too large for any layer": (
         lambda T, D, t: (np.full((T, D), 1e308), np.full((T, D), 1e308)),
         "overflow in a layer",

@@ -41,6 +41,17 @@ def fill_attend(q, k, v, mask):
 attend_with = partial(edited, fill_attend)
 
 
+class WithLastMask:
+    """Keeps a mask for as long as its shape stays the same."""
+
+    kept = None
+
+    def __call__(self, q, k, v, mask):
+        if self.kept is None or self.kept.shape != mask.shape:
+            self.kept = mask
+        return fill_attend(q, k, v, self.kept)
+
+
 def sdpa_attend(q, k, v, mask):
     def look(values):
         return F.scaled_dot_product_attention(q, k, values, attn_mask=mask)
@@ -263,6 +274,16 @@ class WithFirstKeys(Layer):
     def project(self, x):
         query, key, value = super().project(x)
         return query, self.kept.setdefault(x.shape, key), value
+
+
+class WithEveryThird(Layer):
+    """Every third call gives half of the output."""
+
+    count = 0
+
+    def forward(self, x):
+        self.count += 1
+        return super().forward(x) / (1 if self.count % 3 else 2)
 
 
 class WithCache(Layer):
@@ -561,6 +582,7 @@ WRONG["6.3"] = {
         "`view` or `reshape` only renames the axes of k",
     ),
     "nan gradient": (nan_gradient, "contains nan"),
+    "the mask of the last call of this shape": (WithLastMask(), "off by up to"),
     "places changed": (
         attend_with("weights @ v, weights", "weights, weights @ v"),
         "changed places",
@@ -619,6 +641,10 @@ WRONG["6.4"] = {
     "itself alone": (lambda n: torch.eye(n).bool(), "earlier ones are hidden too"),
     "one row": (lambda n: torch.ones(n, dtype=torch.bool), "has shape"),
     "lists": (lambda n: [[s <= t for s in range(n)] for t in range(n)], "returned list,"),
+    "a table of 64 tokens": (
+        lambda n: torch.ones(64, 64).bool().tril()[:n, :n],
+        "(64, 64), expected (",
+    ),
 }
 INPUT_KINDS["6.4"] = {
     "causal_mask": {
@@ -714,6 +740,7 @@ WRONG["6.6"] = {
         "stopped with RuntimeError",
     ),
     "keys of the first call of a shape": (WithFirstKeys, "of an earlier call again"),
+    "every third call differs": (WithEveryThird, "of an earlier call again"),
     "a cache of earlier calls": (
         WithCache,
         "keys, weights or a mask of an earlier call again; the",
