@@ -267,9 +267,12 @@ def strange_symbol(line: "Tree", claim: "Claim", domain: "Domain") -> str:
     """Return a clause on a symbol that neither the question nor a value in `where` explains; or ""."""
     from attn_course.proofs import trees
 
+    names = trees.names_in(line)
+    if names <= claim.names:  # their values hold nothing but symbols of the question
+        return ""
     explained = claim.names.union(domain.values)
     strange = sorted(trees.names_in(domain.with_values(line)) - explained)
-    strange += sorted(trees.names_in(line) - explained)
+    strange += sorted(names - explained)
     if not strange:
         return ""
     name = trees.shown_name(strange[0])

@@ -134,6 +134,8 @@ class Answer:
 
 def is_repeated(before: Any, again: Any) -> bool:
     """Return True if two results of equal calls are equal up to rounding; nan equals nan."""
+    if isinstance(before, str):
+        return isinstance(again, str) and before == again
     if isinstance(before, dict):
         return (
             isinstance(again, dict)
