@@ -125,7 +125,7 @@ def collect(
             problem = problems[0] if problems else "it holds no file of a student."
             raise UserError(f"{download} is not a download of {lms.title()}: {problem}")
         students = sorted({copy.student for copy in copies}, key=lambda student: student.lms_id)
-        folders = folder_names(students, roster)
+        folders = folder_names(students, roster, has_user_ids=LMS[lms].has_user_ids)
         folder = Folder(out, read_collected(out), dry_run)
         lines = []
         try:
@@ -189,6 +189,12 @@ class Folder:
             return f"NOT collected: {error}"
         except Exception:  # of a library, on the bytes of a stranger: this file's alone
             return "NOT collected: it is damaged."
+        try:
+            return self._add_data(student, file, copy, data)
+        except OSError as error:
+            return f"NOT collected: it cannot be written ({error.strerror})."
+
+    def _add_data(self, student, file, copy, data):
         sha256 = hashlib.sha256(data).hexdigest()
         is_twin = (student, file) in self.added
         self.added.add((student, file))
@@ -261,6 +267,8 @@ def _in_order(copies, folders):
         suffix = copy.file.suffix.lower()
         notebook = notebook_of(copy.file) or _notebook_by_cells(copy)
         file = f"{notebook}{suffix}" if notebook else _safe(copy.file.name)
+        if file in (COPIES, EARLIER):  # our folders
+            file += "_"
         # Of equally new ones the one with the plain name counts, then the one nearest to the top.
         nearness = max(0, 9 - len(copy.file.parts))
         version = f"{copy.version} {int(copy.file.stem == notebook)}{nearness}"
@@ -278,15 +286,17 @@ def _notebook_by_cells(copy):
         return ""
 
 
-def folder_names(students: Sequence[Student], roster: Roster) -> dict[Student, str]:
+def folder_names(
+    students: Sequence[Student], roster: Roster, *, has_user_ids: bool = False
+) -> dict[Student, str]:
     """Return {student: name of the folder}, which is the roster's where it knows the student.
 
     Others get the name that the LMS has, with their number where two have the same. Who have one number
-    are one student.
+    are one student. has_user_ids: of the LMS, see `Lms`.
     """
     names = {}
     for student in students:
-        person = _person(student, roster)
+        person = _person(student, roster, has_user_ids)
         name = person.student if person else student.email or student.name or student.lms_id
         names[student] = _safe(name)
     suffix = _safe
@@ -301,11 +311,11 @@ def folder_names(students: Sequence[Student], roster: Roster) -> dict[Student, s
         suffix = digest  # two numbers may be made safe alike, and never have one digest
 
 
-def _person(student: Student, roster: Roster) -> RosterRow | None:
+def _person(student: Student, roster: Roster, has_user_ids: bool) -> RosterRow | None:
     """Return the row of the roster for a student of the LMS: by number, e-mail or name, if only one fits."""
     for fits in (_has_number, _has_email, _has_name):
         people = [person for person in roster.people.values() if fits(person, student)]
-        people = [person for person in people if not _has_other_email(person, student)]
+        people = [person for person in people if not _is_another(person, student, has_user_ids)]
         if people:
             return people[0] if len(people) == 1 else None
     return None
@@ -323,10 +333,13 @@ def _has_email(person, student):
     return bool(student.email) and canonical(student.email) in emails
 
 
-def _has_other_email(person, student):
-    """Return True if both e-mails are there and differ: these are two people, whatever else agrees."""
-    is_known = bool(person.email and student.email)
-    return is_known and not _has_email(person, student)
+def _is_another(person, student, has_user_ids):
+    """Return True if two e-mails or numbers of users differ: these are two people, whatever else agrees."""
+    if person.email and student.email:
+        return not _has_email(person, student)
+    if has_user_ids and person.lms_id:
+        return person.lms_id != student.lms_id
+    return False
 
 
 def _has_name(person, student):
@@ -452,18 +465,17 @@ def _inner(copy):
         raise UserError(f"this archive holds more than {MAX_NOTEBOOKS} notebooks and scripts.")
     if sum(info.file_size for info in archive.infolist()) > MAX_UNPACKED:
         raise UserError(f"this archive unpacks to more than {MAX_UNPACKED >> 20} MB.")
-    for path in notebooks:
-        read = partial(_read_inner, copy, path)
+    for number, path in enumerate(paths):  # two members may have one name
+        if path not in notebooks:
+            continue
+        read = partial(_read_inner, copy, number)
         source = replace(copy.source, path=f"{copy.source.path}/{path}", read=read)
         yield replace(copy, file=PurePosixPath(path), source=source)
 
 
-def _read_inner(copy, path):
+def _read_inner(copy, number):
     """Return a file of a student's archive, which is unpacked anew: not all of them are kept in memory."""
-    for source in _files_of_archive(_inner_archive(copy)):
-        if source.path == path:
-            return source.read()
-    raise UserError("it is damaged.")
+    return list(_files_of_archive(_inner_archive(copy)))[number].read()
 
 
 def _inner_archive(copy):

@@ -31,8 +31,8 @@ CANVAS = re.compile(
 TYPED = re.compile(
     r"(?:(?P<name>\w*?)_)??(?P<late>LATE_)?(?P<id>\d+|anon_\w+?)_(?P<file>(text|link)\.html)"
 )
-# A further number where the name of a file should begin: the numbers before may be parts of a name.
-NUMBER = re.compile(r"\d{3,}_")
+# Further numbers where the name of a file should begin: the numbers before may be parts of a name.
+NUMBERS = re.compile(r"LATE_|\d{3,}_|\d+_\d+_")
 MOODLE = re.compile(
     r"(?P<name>.*)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<file>.*)", re.S
 )
@@ -78,10 +78,11 @@ def _canvas_copies(
     """Read the names of Canvas: of each student only the last attempt is there, without its time."""
     for source in sources:
         name = PurePosixPath(source.path).name
-        match = CANVAS.fullmatch(name) or TYPED.fullmatch(name)
+        uploaded, typed = CANVAS.fullmatch(name), TYPED.fullmatch(name)
+        match = uploaded or typed
         if match is None:
             problems.append(f"{source.path} is not named as Canvas names files.")
-        elif NUMBER.match(match["file"]):
+        elif NUMBERS.match(match["file"]) or (uploaded and typed):
             problems.append(f"{source.path} {TWO_WAYS}")
         else:
             yield Copy(
@@ -154,8 +155,16 @@ def _gradescope_copies(
         if folder is None:
             continue
         moment = submissions[folder].get(":created_at")
-        moment = moment.astimezone() if isinstance(moment, datetime) else None
-        for submitter in submissions[folder].get(":submitters") or [{}]:
+        try:
+            moment = moment.astimezone() if isinstance(moment, datetime) else None
+        except (ValueError, OverflowError):  # before the first year of a time zone
+            moment = None
+        submitters = submissions[folder].get(":submitters")
+        if not (isinstance(submitters, list) and submitters):
+            submitters = [{}]
+        for submitter in submitters:
+            if not isinstance(submitter, dict):
+                submitter = {}
             email = str(submitter.get(":email") or "")
             name = str(submitter.get(":name") or "")
             sid = str(submitter.get(":sid") or "")
@@ -275,15 +284,17 @@ class Lms:
     copies: yields what students handed in, and adds a sentence on whatever it passes over to `problems`.
     table: makes the table that it imports. feedback: where a page belongs in the archive that it takes
     back, by the path of a file in its download; "" where that path is not of this LMS.
+    has_user_ids: True if a student's number is that of the user, which the roster's column lms_id holds.
     """
 
     copies: Callable[[Sequence[DownloadedFile], list[str], Path | None], Iterator[Copy]]
     table: Callable[[Rows], Table]
     feedback: Callable[[str], str]
+    has_user_ids: bool = False
 
 
 LMS: dict[str, Lms] = {
-    "canvas": Lms(_canvas_copies, _canvas_table, _canvas_feedback),
+    "canvas": Lms(_canvas_copies, _canvas_table, _canvas_feedback, has_user_ids=True),
     "moodle": Lms(_moodle_copies, _moodle_table, _moodle_feedback),
     "gradescope": Lms(_gradescope_copies, _gradescope_table, _gradescope_feedback),
 }

@@ -394,6 +394,22 @@ HOSTILE = {
         },
         "can be read as the file of one student or of another",
     ),
+    "a name that is the number of another, late": (
+        {"lee_1235_99999999_LATE_1234_901_01_copying.ipynb": "x", **CANVAS},
+        "can be read as the file of one student or of another",
+    ),
+    "a name that is the number of another, small numbers": (
+        {"lee_1235_7_88_901_01_copying.ipynb": "x", **CANVAS},
+        "can be read as the file of one student or of another",
+    ),
+    "a name that is the number of another, typed": (
+        {"lee_1235_1234_text.html": "x", "lee_1235_1234_link.html": "x", **CANVAS},
+        "can be read as the file of one student or of another",
+    ),
+    "files named as our folders": (
+        {f"{ADA}earlier": "x", f"{ADA}copies": "x", f"{ADA}01_copying-1.ipynb": "x", **CANVAS},
+        "earlier_",
+    ),
     "a crowd of notebooks": ({f"{ADA}a.zip": many(101), **CANVAS}, "more than 100 notebooks"),
     "a formula": ({"=cmd_1234_901_01_copying.ipynb": "x", **CANVAS}, "is not named as Canvas"),
 }
@@ -433,6 +449,44 @@ def test_no_name_leads_to_the_folder_of_another_or_to_our_own_file(download, nam
     assert len({path.partition("/")[0] for path in found}) == 3 and (out / COLLECTED).is_file()
     cells = {cell for row in rows(out).values() for cell in row.values()}
     assert not any(cell.startswith("=") for cell in cells)
+
+
+def test_no_name_makes_a_student_another_whose_number_is_known(download):
+    files = {**CANVAS, "lovelaceada_999_905_01_copying.ipynb": text_of(9)}
+    status, message, out = download(files, "canvas", *download.roster)
+    assert held(out)["ada/01_copying.ipynb"] == text_of(1)
+    assert status == 1 and "not in the roster: lovelaceada" in message
+    alone = {"lovelaceada_999_905_01_copying.ipynb": text_of(9)}
+    _, _, out = download(alone, "canvas", *download.roster)
+    assert held(out)["ada/01_copying.ipynb"] == text_of(1)
+
+
+@pytest.mark.parametrize("submitters", ["ada", "5", "[1, null, ada]", "{}"])
+def test_odd_metadata_of_gradescope_costs_nobody_the_collection(download, submitters):
+    yml = METADATA.replace("[]", submitters).replace("2026-11-20 23", "0001-01-01 00")
+    yml = yml.replace("58:01.123456 -08:00", "00:00 +14:00")
+    status, message, out = download({**GRADESCOPE, TABLE: yml}, "gradescope", *download.roster)
+    assert status == 1 and "Traceback" not in message
+    assert {"ada/01_copying.ipynb", "submission_13/01_copying.ipynb"} <= set(held(out))
+    assert rows(out)["ada/01_copying.ipynb"]["handed_in"] == ""
+
+
+def test_a_file_that_cannot_be_written_costs_nobody_else_the_collection(download):
+    _, _, out = download({f"{ADA}x.ipynb": "x"}, "canvas")
+    (out / "vandyklee").write_text("a file where a folder should be")
+    status, message, _ = download(CANVAS, "canvas")
+    assert status == 1 and "NOT collected: it cannot be written" in message
+    assert len(held(out)) == len(CANVAS) + 1
+
+
+def test_two_members_of_one_name_in_a_students_archive_are_both_kept(download):
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        archive.writestr("01_copying.ipynb", text_of(1))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("01_copying.ipynb", text_of(2))
+    _, _, out = download({f"{ADA}work.zip": target.getvalue()}, "canvas", *download.roster)
+    assert sorted(held(out).values()) == [text_of(1), text_of(2)]
 
 
 def test_two_names_of_one_number_are_one_student_and_numbers_alike_are_two():
