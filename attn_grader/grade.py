@@ -27,7 +27,11 @@ from attn_grader.submissions import File
 PATIENCE = 3  # times the seconds that `check` allows: a busy machine must cost nobody a point
 MAX_REMARKS = 100
 AGAIN_SECONDS = 0.1  # until work that has swallowed the end of its time is ended once more
+REFUSED = (
+    "It asked for a file, a process or memory that it does not have here; a person looks at this."
+)
 NEAR_WORDS = "its cell is empty; a person looks whether this text is the answer."
+OTHER = "its name is that of this notebook, its cells are those of {}; a person looks at it."
 NEAR_CODE = "A person will look at what is not run as an answer: cell"
 # Of two verdicts on a part, the one that is further on counts.
 RANK = (State.NOT_ATTEMPTED, State.NOT_YET, State.WAITING, State.CORRECT)
@@ -84,25 +88,36 @@ def grade(job: Job, warm: WarmProcess, settings: Settings) -> Record:
     cells = submission.cells
     questions = register.questions_of(job.notebook)
     parts = [(question, part) for question in questions for part in question.parts]
+    if not any(notebook.cells_of(cells, question, part) for question, part in parts):
+        other = notebook.notebook_by_cells(cells)
+        if other not in ("", job.notebook):
+            return replace(record, problem=OTHER.format(other), tier="")
     judged = [(question, part) for question, part in parts if part.judge]
     needed = notebook.cells_to_run(cells, questions, settings.everything)
     began = time.monotonic()
     best, errors, cpu = verdicts(job, warm, cells, needed, judged, settings.limits)
 
-    # What is not correct is judged once more with all that the student wrote: a cell may set something
-    # up in a way that its text does not tell.
+    # What is not correct is judged once more with all that the student wrote, for a cell may set something
+    # up in a way that its text does not tell; and as it stood at its own cell, where a cell below it gave
+    # another meaning to a name that it uses. The better verdict counts.
     wrong = [(question, part) for question, part in judged if not best[question.id, part.kind]]
     handed_out = notebook.handed_out(job.notebook)
-    others = notebook.left_out(cells, needed, handed_out)
-    left = settings.limits.total - (time.monotonic() - began)
-    if wrong and others and left > 1:
-        every = notebook.cells_to_run(cells, questions, also=others)
-        limits = replace(settings.limits, total=left)
-        again, more_errors, more_cpu = verdicts(job, warm, cells, every, wrong, limits)
-        errors = {**more_errors, **errors}
-        cpu += more_cpu
-        for key, verdict in again.items():
-            best[key] = max(best[key], verdict, key=_how_good)
+    attempts = []
+    if others := notebook.left_out(cells, needed, handed_out):
+        attempts.append((notebook.cells_to_run(cells, questions, also=others), wrong))
+    for question, part in wrong:
+        if sources := notebook.as_it_stood(cells, question, part):
+            attempts.append((sources, [(question, part)]))
+    for sources, tried in attempts:
+        tried = [(question, part) for question, part in tried if not best[question.id, part.kind]]
+        left = settings.limits.total - (time.monotonic() - began)
+        if tried and left > 1:
+            limits = replace(settings.limits, total=left)
+            again, more_errors, more_cpu = verdicts(job, warm, cells, sources, tried, limits)
+            errors = {**more_errors, **errors}
+            cpu += more_cpu
+            for key, verdict in again.items():
+                best[key] = max(best[key], verdict, key=_how_good)
 
     origins = borrowed(cells, handed_out)
     records = []
@@ -171,9 +186,12 @@ def verdict_of(
         message = "its cell is gone, and nothing has the name that the question asks for."
     if verdict.needs_person:
         status = State.WAITING
-    elif status == State.NOT_YET and (sentence := why_not_here(session, cells, question, part)):
-        status = State.WAITING
-        message = f"{message} {sentence}"
+    elif status == State.NOT_YET:
+        is_refused = any(answer.is_refused for answer in answers)
+        sentence = REFUSED if is_refused else why_not_here(session, cells, question, part)
+        if sentence:
+            status = State.WAITING
+            message = f"{message} {sentence}"
     return PartRecord(
         question.id,
         status,
@@ -194,10 +212,15 @@ def why_not_here(session: Session, cells: Sequence[Cell], question: Question, pa
         return f"It needs {' and '.join(packages)}, not installed here; a person looks at this."
     if magics := notebook.magics_behind(cells, sources.values()):
         return f"It needs {' and '.join(magics)}, not run here; a person looks at this."
-    if refused := session.refused.intersection(sources):
+    refused = session.refused
+    if not notebook.unknown_names(
+        cells, sources.values()
+    ):  # such as a file that was run might give
+        refused = refused.intersection(sources)
+    if refused:
         return (
-            f"It needs cell {min(refused)}, which asked for a file or a process that is not here; "
-            "a person looks at this."
+            f"It needs cell {min(refused)}, which asked for a file, a process, memory or time that it "
+            "does not have here; a person looks at this."
         )
     return ""
 

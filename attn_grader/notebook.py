@@ -18,7 +18,7 @@ import stat
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -27,7 +27,7 @@ from typing import Any
 from attn_course.cell_variables import begun, names_of, with_what_they_use
 from attn_course.magics import parsed
 from attn_course.markers import EMPTY
-from attn_course.register import Part, Question, questions_of
+from attn_course.register import Part, Question, notebook_numbered, questions_of
 
 LONGEST_LINE = 500
 LONGEST_ANSWER = 20_000
@@ -133,6 +133,23 @@ def parse_submission(data: bytes, name: str) -> Submission:
         if cell_id and count > 1:
             remarks.append(f"the cell id {cell_id!r} occurs {count} times.")
     return Submission(tuple(cells), tuple(remarks[:MAX_REMARKS]))
+
+
+def notebook_by_cells(cells: Iterable[Cell]) -> str:
+    """Return the notebook to which most cells say they belong, "" where no two cells agree on one.
+
+    A cell says so by its id, by its marks, or by the heading of a question.
+    """
+    votes: Counter[str] = Counter()
+    for cell in cells:
+        numbers = set(re.findall(r"^q(\d+)-\d+-", cell.id))
+        numbers |= {mark.partition(".")[0] for mark in cell.marks.values()}
+        if cell.kind == "markdown":
+            numbers |= set(re.findall(r"^#+ +(\d+)\.\d+\b", cell.source, re.M))
+        votes.update(notebook_numbered(number) or "" for number in numbers)
+    votes.pop("", None)
+    (winner, most), (_, second) = [*votes.most_common(2), ("", 0), ("", 0)][:2]
+    return winner if most > max(second, 1) else ""
 
 
 @cache
@@ -304,8 +321,13 @@ def _sound(text):
 
 Cells = Sequence[Cell]
 
-FRONT_END = ("display", "get_ipython", "input", "In", "Out", "exit", "quit")  # names it gives
+FRONT_END = ("display", "get_ipython", "input", "exit", "quit")  # names it gives
+HISTORY = re.compile(r"In|Out|_{1,3}|_i{1,3}|_i?\d+")  # names by which it keeps what ran before
 NAMING_MAGIC = re.compile(r"^[ \t]*(%(?:run|pylab|store))\b", re.M)
+# A magic whose value gets a name, and one that sets what a program reads.
+VALUE_MAGIC = re.compile(r"^[ \t]*\w[\w, ]*=[ \t]*([%!]\w+)", re.M)
+ENVIRONMENT_MAGIC = re.compile(r"^[ \t]*(%(?:set_)?env)\b", re.M)
+READS_ENVIRONMENT = re.compile(r"environ|getenv")
 WORD = re.compile(r"\w+")
 
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
@@ -477,6 +499,26 @@ def cells_to_run(
     return {number: source for number, source in sources.items() if number in needed}
 
 
+def as_it_stood(cells: Cells, question: Question, part: Part) -> dict[int, str]:
+    """Return {number: source} of the cells that an answer needs up to its own one, where its check ran.
+
+    Empty unless a cell below gives another meaning to the answer or to a name that its functions use.
+    """
+    own = [cell for cell in cells_of(cells, question, part) if _may_run(cell)]
+    if not own:
+        return {}
+    end = next((cell for cell in own if _claims(cell, question, part)), own[0]).number
+    sources = cells_to_run(cells, [replace(question, parts=(part,))])
+    used = set(part.answers)
+    below: set[str] = set()
+    for number, source in sources.items():
+        if number <= end:
+            used |= names_of(source).used_later
+        else:
+            below |= names_of(source).defined
+    return {} if used.isdisjoint(below) else {n: sources[n] for n in sources if n <= end}
+
+
 def left_out(cells: Cells, run: Collection[int], handed_out: Collection[str]) -> list[Cell]:
     """Return the code cells that a student changed, that do something, and that are not among those run."""
     return [
@@ -511,31 +553,44 @@ def missing_packages(sources: Iterable[str]) -> list[str]:
 
 
 def magics_behind(cells: Cells, sources: Iterable[str]) -> list[str]:
-    """Return the magics that may give a name which these sources use and no cell gives; none is run here.
+    """Return the magics that may give what these sources use and no cell gives; none is run here.
 
-    Such are `%run`, `%pylab`, `%store`, and a cell in another language that has the name in its text.
+    Such are `%run`, `%pylab`, `%store`, and a cell in another language that has the name in its text; a
+    magic whose value gets a name; `%env` where the environment is read. The names by which Jupyter keeps
+    what ran before, such as `Out`, are returned too.
     """
-    foreign = []
+    sources = list(sources)
+    code = [cell.source for cell in cells if _may_run(cell)]
+    magics = {magic for source in sources for magic in VALUE_MAGIC.findall(source)}
+    if any(map(READS_ENVIRONMENT.search, sources)):
+        magics |= {magic for source in code for magic in ENVIRONMENT_MAGIC.findall(source)}
+    if unknown := unknown_names(cells, sources):
+        magics |= set(filter(HISTORY.fullmatch, unknown))
+        for source in code:
+            if not _is_foreign(source):
+                magics.update(NAMING_MAGIC.findall(source))
+            elif not unknown.isdisjoint(WORD.findall(source)):
+                magics.add(source.split(None, 1)[0])
+    return sorted(magics)
+
+
+def unknown_names(cells: Cells, sources: Iterable[str]) -> set[str]:
+    """Return the names that these sources use, and that neither Python nor a cell that may run gives."""
     defined = {*vars(builtins), *FRONT_END}
-    magics: set[str] = set()
     for cell in cells:
-        if _may_run(cell):
-            python = parsed(cell.source)
-            if python and not python.statements and cell.source.lstrip().startswith("%%"):
-                foreign.append(cell.source)
-            else:
-                defined |= names_of(cell.source).given
-                magics.update(NAMING_MAGIC.findall(cell.source))
+        if _may_run(cell) and not _is_foreign(cell.source):
+            defined |= names_of(cell.source).given
     unknown: set[str] = set()
     for source in sources:
         names = names_of(source)
         unknown |= (names.used | names.used_later) - defined
-    if not unknown:
-        return []
-    for source in foreign:
-        if not unknown.isdisjoint(WORD.findall(source)):
-            magics.add(source.split(None, 1)[0])
-    return sorted(magics)
+    return unknown
+
+
+def _is_foreign(source):
+    """Return True for a cell in another language, by a magic on top."""
+    python = parsed(source)
+    return bool(python and not python.statements and source.lstrip().startswith("%%"))
 
 
 def _imported(node):

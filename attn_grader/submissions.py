@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 
 from attn_course import register
 from attn_course.errors import UserError
+from attn_grader import notebook
 from attn_grader.notebook import UnreadableFile, own_texts, parse_submission, read_bytes
 
 NOTEBOOKS = (".ipynb", ".py")
@@ -266,24 +267,11 @@ def _named(path):
 
 
 def notebook_by_cells(data: bytes, name: str) -> str:
-    """Return the notebook to which most cells say they belong, "" where no two cells agree on one.
-
-    A cell says so by its id, by its marks, or by the heading of a question.
-    """
+    """Return the notebook that a file is by its cells, "" where that cannot be told."""
     try:
-        cells = parse_submission(data, name).cells
+        return notebook.notebook_by_cells(parse_submission(data, name).cells)
     except UnreadableFile:
         return ""
-    votes: Counter[str] = Counter()
-    for cell in cells:
-        numbers = set(re.findall(r"^q(\d+)-\d+-", cell.id))
-        numbers |= {mark.partition(".")[0] for mark in cell.marks.values()}
-        if cell.kind == "markdown":
-            numbers |= set(re.findall(r"^#+ +(\d+)\.\d+\b", cell.source, re.M))
-        votes.update(register.notebook_numbered(number) or "" for number in numbers)
-    votes.pop("", None)
-    (winner, most), (_, second) = [*votes.most_common(2), ("", 0), ("", 0)][:2]
-    return winner if most > max(second, 1) else ""
 
 
 def _best(student, folder, name, paths):

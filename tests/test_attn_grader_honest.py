@@ -231,6 +231,111 @@ HONEST = {
         FULL - 0.5,
         WRITTEN + 1,
     ),
+    "a helper of the same name below": (
+        with_cells(
+            new_cell("def sharpness(x):\n    return x + 1"),
+            first=False,
+            q1_6=f"def sharpness(n, d, epsilon):\n    return {FORMULA}\n"
+            f"{ANSWER}return sharpness(n, d, epsilon)",
+        ),
+        FULL,
+        WRITTEN,
+    ),
+    "a constant that a cell below changes": (
+        with_cells(
+            new_cell("factor = 3.0"),
+            first=False,
+            q1_6=f"factor = 1.0\n{ANSWER}return factor * {FORMULA}",
+        ),
+        FULL,
+        WRITTEN,
+    ),
+    "a name of Python's that a cell below takes": (
+        with_cells(new_cell("max = 3"), first=False, q1_6=f"{ANSWER}return max({FORMULA}, 0.0)"),
+        FULL,
+        WRITTEN,
+    ),
+    "a worse version of the answer below": (
+        with_cells(new_cell(f"{ANSWER}return np.log(n)"), first=False),
+        FULL,
+        WRITTEN,
+    ),
+    "a worse version of the answer above": (
+        with_cells(new_cell(f"{ANSWER}return np.log(n)")),
+        FULL,
+        WRITTEN,
+    ),
+    "a pool of processes": (
+        with_cells(
+            q1_6=f"from concurrent.futures import ProcessPoolExecutor\n{ANSWER}"
+            f"with ProcessPoolExecutor(2) as pool:\n        return list(pool.map(float, [{FORMULA}]))[0]"
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a file that the answer itself reads": (
+        with_cells(q1_6=f"{ANSWER}return np.loadtxt('factor.csv') * {FORMULA}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a file that the answer itself writes": (
+        with_cells(q1_6=f"{ANSWER}np.save('cache.npy', n)\n    return {FORMULA}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a file of code that was not handed in": (
+        helped("exec(open('helpers.py').read())", f"{ANSWER}return sharpness(n, d, epsilon)"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "more memory than there is here": (
+        with_cells(q1_6=f"table = np.ones((20_000, 20_000))\n{source_of('1.6')}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "what the shell says": (
+        with_cells(q1_6=f"files = !ls\nfirst = files[0]\n{source_of('1.6')}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "the value of a magic": (
+        with_cells(q1_6=f"timing = %timeit -o sum([])\nbest = timing.best\n{source_of('1.6')}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "a magic for the environment": (
+        helped(
+            "%env FACTOR=1", f"import os\n{ANSWER}return float(os.environ['FACTOR']) * {FORMULA}"
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "what Jupyter keeps of the cells above": (
+        with_cells(q1_6=f"factor = Out[1]\n{ANSWER}return factor * {FORMULA}"),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "something awaited that needs an event loop": (
+        with_cells(
+            q1_6=f"import asyncio\nfactor = await asyncio.sleep(0, 1.0)\n{source_of('1.6')}"
+        ),
+        FULL,
+        WRITTEN,
+    ),
+    "something awaited for a moment": (
+        with_cells(
+            q1_6=f"import asyncio\nfactor = await asyncio.sleep(0.01, 1.0)\n{source_of('1.6')}"
+        ),
+        FULL - 0.5,
+        WRITTEN + 1,
+    ),
+    "points that are added up above the answer": (
+        with_cells(
+            q1_6=f"verdict = check('1.5', copy_error_bound)\npoints = verdict.points + 1\n{source_of('1.6')}"
+        ),
+        FULL,
+        WRITTEN,
+    ),
     "one text that breaks the remark on copies": (
         with_cells(q1_6=source_of("1.6") + "\n" + "(" * 150 + ")" * 150),
         FULL,
@@ -286,13 +391,16 @@ FORGED = {
         f"{ANSWER}ctypes.CDLL(None).syscall(302, 0, 0, ctypes.byref((ctypes.c_ulong * 2)(0, 0)), None)\n"
         "    while True: pass"
     ),
-    "a worker's file": f"{ANSWER}return float(open('/proc/self/status').read()[0])",
-    "a worker's process": f"import os\n{ANSWER}os.kill(os.getppid(), 9)\n    return 1.0",
-    "a worker's memory": f"{ANSWER}return float(open('/proc/1/mem', 'rb').read(8))",
     "what the judge draws": (
         "import gc\n"
         f"{ANSWER}return float(sum('secret' in str(x)[:99] for x in gc.get_objects()) or 1)"
     ),
+}
+# What asks for a file or a process awaits a person, whatever it was after: nobody can tell that here.
+REFUSED = {
+    "a worker's file": f"{ANSWER}return float(open('/proc/self/status').read()[0])",
+    "a worker's process": f"import os\n{ANSWER}os.kill(os.getppid(), 9)\n    return 1.0",
+    "a worker's memory": f"{ANSWER}return float(open('/proc/1/mem', 'rb').read(8))",
     "a signal to the judge": (
         f"import os, signal\n{ANSWER}os.kill(os.getppid(), signal.SIGPROF)\n    return 1.0"
     ),
@@ -347,7 +455,7 @@ def out(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("honest")
     for who, (found, _, _) in HONEST.items():
         save(folder / "class" / who / f"{NAME}.ipynb", found)
-    for who, answer in FORGED.items():
+    for who, answer in (FORGED | REFUSED).items():
         save(folder / "class" / who / f"{NAME}.ipynb", with_cells(q1_6=answer))
     for who, (files, *_) in FILES.items():
         for name, content in files.items():
@@ -379,6 +487,11 @@ def test_no_words_of_an_answer_call_a_person_or_earn_a_point(out, who):
     assert totals(out, who) == (FULL - 0.5, WRITTEN), said_of(out, who, "1.6")
 
 
+@pytest.mark.parametrize("who", REFUSED)
+def test_whoever_asks_for_what_is_not_here_gets_a_person_and_no_point(out, who):
+    assert totals(out, who) == (FULL - 0.5, WRITTEN + 1), said_of(out, who, "1.6")
+
+
 @pytest.mark.parametrize("who", FILES)
 def test_of_several_files_or_none_that_can_be_run_nothing_is_silently_zero(out, who):
     _, points, awaiting, sentence = FILES[who]
@@ -401,6 +514,26 @@ def test_a_copy_that_is_taken_away_has_its_notebook_graded_again(tmp_path):
     assert grade() == (FULL - 0.5, WRITTEN + 1)
     (tmp_path / "class" / "ann" / f"{NAME}.ipynb").unlink()
     assert grade() == (FULL, WRITTEN)
+
+
+def graded(tmp_path, name, found, *options):
+    save(tmp_path / "class" / "ann" / f"{name}.ipynb", found)
+    command = ["grade", tmp_path / "class", "--out", tmp_path / "out", *options]
+    on_a_machine_like("", *command)
+    return rows(tmp_path / "out")["ann"], totals(tmp_path / "out", "ann")
+
+
+def test_a_notebook_under_the_name_of_another_awaits_a_person(tmp_path):
+    other = "02_average_of_two"
+    row, found = graded(tmp_path, other, all_right(NAME), "--notebooks", "1", "2")
+    assert found == (None, sum(len(question.parts) for question in register.questions_of(other)))
+    assert f"its cells are those of {NAME}; a person looks at it." in row["problems"]
+
+
+def test_an_answer_whose_cell_needs_more_time_than_there_is_awaits_a_person(tmp_path):
+    slow = with_cells(q1_6=f"import time\ntime.sleep(99)\n{source_of('1.6')}")
+    _, found = graded(tmp_path, NAME, slow, "--timeout", "8")
+    assert found == (FULL - 0.5, WRITTEN + 1)
 
 
 def test_results_keep_the_named_mistake_and_what_a_person_must_see(out):

@@ -45,6 +45,9 @@ SELDOM = 20_000  # new objects between looks for garbage: children live for a mo
 DYING_SECONDS = 5.0  # between the closing of a process's socket and its end
 
 
+REFUSALS = (OSError, MemoryError)  # what may be there in Jupyter, and is not in a sandbox
+
+
 class TimeIsUp(BaseException):
     """Raised in the student's code when its time is over; no `except Exception` holds it up."""
 
@@ -153,6 +156,8 @@ class Quiet:
 
     def __call__(self, *args, **kwargs):
         return self
+
+    __getitem__ = __add__ = __radd__ = __call__  # points of a verdict may be added up
 
 
 def prepare() -> None:
@@ -293,13 +298,21 @@ def run_statements(
         try:
             awaited = eval(code, namespace)
             if code.co_flags & inspect.CO_COROUTINE:
-                collections.deque(awaited.__await__(), 0)
+                run_to_end(awaited)
         except Exception as error:
             if not isinstance(statement, DEFINES_NOTHING):
                 raise
             errors.append(error)
     if errors:
         raise errors[0]
+
+
+def run_to_end(awaited: Any) -> None:
+    """Run what a cell awaits; OSError where that needs an event loop, which has sockets."""
+    try:
+        collections.deque(awaited.__await__(), 0)
+    except RuntimeError as error:
+        raise OSError(str(error)) from error
 
 
 kept: Namespace = {}  # the last function, class or chain that each name of an answer stood for
@@ -413,11 +426,12 @@ def explain(error: BaseException) -> list[str]:
     if isinstance(error, pipe.PipeError):
         return ["NotYet", f"what came back cannot be judged: {error}."]
     with contextlib.suppress(BaseException):
-        if isinstance(error, OSError):
-            return ["SystemRefused", describe(error)]
         if isinstance(error, SyntaxError) and str(error.filename).startswith("<cell"):
             text = f"{type(error).__name__}: {error.msg} (line {error.lineno} of your cell)."
         else:
             text = str(error) if isinstance(error, NotYet) else describe(error)
-        return ["NotYet", text]
+        cause = (
+            error.__context__ if isinstance(error, NotYet) else error
+        )  # `Answer` has described it
+        return ["SystemRefused" if isinstance(cause, REFUSALS) else "NotYet", text]
     return ["NotYet", "your code stopped with an exception that cannot be shown."]

@@ -28,18 +28,18 @@ class AnswerMissing(NotYet):
 
 
 class Late(NotYet):
-    """The student's code was interrupted when its time was over; the child lives on."""
+    """The student's code was interrupted, or its child ended, when its time was over."""
 
 
 class ProcessEnded(NotYet):
-    """The child is gone: it ended itself, or was ended for its time or for what it sent.
+    """The child is gone: it ended itself, or was ended for what it sent.
 
     If somebody else ended it, a person must look.
     """
 
 
 class SystemRefused(NotYet):
-    """The student's code asked the system for what a sandbox has not: a disk, a network, a process."""
+    """The student's code asked for what a sandbox has not: a disk, a network, a process, more memory."""
 
 
 OUTCOMES: dict[str, type[Exception]] = {
@@ -136,7 +136,9 @@ class Session:
         self.errors: dict[int, str] = {}  # number of a cell: why it did not run
         self.fatal: set[int] = set()  # cells that stopped their process, and are not run again
         self.undecided: set[int] = set()  # of these, those during which somebody else stopped it
-        self.refused: set[int] = set()  # cells that asked for what a sandbox has not
+        self.refused: set[int] = (
+            set()
+        )  # cells that asked for more than a sandbox gives, or for more time
         self.output = ""
         self.cpu = 0.0
         self.channel: pipe.Connection | None = None
@@ -187,7 +189,7 @@ class Session:
             self.errors[number] = str(error) or "it did not run."
             if isinstance(error, (Late, ProcessEnded)):
                 self.fatal.add(number)
-            if isinstance(error, SystemRefused):
+            if isinstance(error, (Late, SystemRefused)):
                 self.refused.add(number)
             if isinstance(error, ProcessEnded) and error.needs_person:
                 self.undecided.add(number)
@@ -231,7 +233,7 @@ class Session:
                 reply["value"] = _checked_rows(reply["value"])
         except TimeoutError:
             self._end(connection)
-            raise ProcessEnded(late) from None
+            raise Late(late) from None
         except (EOFError, ConnectionError):
             raise self._end(connection, is_gone=True) from None
         except pipe.PipeError as error:
@@ -317,6 +319,7 @@ class RemoteAnswer:
         self._deadline = time.monotonic() + seconds
         self._last: tuple | None = None
         self.warned: list[str] = []
+        self.is_refused = False  # True once it asked for what a sandbox has not
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._ask("call", args, kwargs)
@@ -338,7 +341,7 @@ class RemoteAnswer:
                 self.warned = texts
                 self._last = ("call", row, {}), value
             if error:
-                raise _outcome(error, self._late)
+                raise self._noted(_outcome(error, self._late))
             done += values[: len(sent)]
         return done
 
@@ -369,3 +372,10 @@ class RemoteAnswer:
             return self._session.request(do, self._name, *what, seconds=left, late=self._late)
         except AnswerMissing:
             raise self._session.why_missing(self._name) from None
+        except SystemRefused as error:
+            raise self._noted(error) from None
+
+    def _noted(self, error):
+        """Return an error, once it is noted whether the system refused something."""
+        self.is_refused |= isinstance(error, SystemRefused)
+        return error
