@@ -23,8 +23,8 @@ def test_the_verdicts_of_one_file_are_printed_and_nothing_is_written(tmp_path, t
     done = on_a_machine_like(LIKE[tier], "grade", path)
     assert done.returncode == 0 and done.stderr == ""
     lines = done.stdout.splitlines()
-    assert lines[-1] == f"{machine_points(NAME) - 1:g} of 6 points, 1 answer awaits a person."
-    (number,) = [k for k, line in enumerate(lines) if "1.4 not yet" in line]
+    assert lines[-1] == f"{machine_points(NAME) - 1:g} of 6 points, 2 answers await a person."
+    (number,) = [k for k, line in enumerate(lines) if "1.4 awaits a person" in line]
     assert "your code stopped with" in lines[number + 1]
     assert os.listdir(tmp_path) == [path.name]
 
