@@ -98,6 +98,8 @@ def _part(data):
     _require(values, float, "points", "out_of")
     if not isinstance(values["needs_person"], bool) or not isinstance(values["images"], dict):
         raise ValueError("a part has fields of another type")
+    if not 0 <= values["points"] <= values["out_of"]:
+        raise ValueError("points are out of range")
     _require(values["images"], str, *values["images"])
     return PartRecord(**{**values, "status": State(values["status"])})
 

@@ -384,6 +384,8 @@ def test_a_record_that_was_edited_into_something_else_is_graded_again(tmp_path, 
     edits = [
         ('"points": 0.5', '"points": "0.5"'),
         ('"points": 0.5', '"points": NaN'),
+        ('"points": 0.5', '"points": 500'),
+        ('"points": 0.5', '"points": -1'),
         ('"status": "correct"', '"status": "perfect"'),
         ('"remarks": []', '"remarks": [5]'),
         ('"needs_person": false', '"needs_person": 0'),
