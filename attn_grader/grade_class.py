@@ -3,8 +3,9 @@
 import contextlib
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -151,8 +152,12 @@ def grade_single_file(options: Options) -> int:
     worker.close()
     if record.problem:
         raise UserError(f"{file.path}: {record.problem}")
-    for line in (*record.parts, *record.remarks):
-        print(line)
+    num_parts = Counter(part.question for part in record.parts)
+    for part in record.parts:
+        is_alone = num_parts[part.question] == 1
+        print(part if is_alone else replace(part, question=f"{part.question} {part.kind}"))
+    for remark in record.remarks:
+        print(remark)
     points = sum(part.points for part in record.parts)
     out_of = sum(part.out_of for part in record.parts)
     waiting = sum(part.status == State.WAITING for part in record.parts)

@@ -26,6 +26,7 @@ def test_the_verdicts_of_one_file_are_printed_and_nothing_is_written(tmp_path, t
     assert lines[-1] == f"{machine_points(NAME) - 1:g} of 6 points, 2 answers await a person."
     (number,) = [k for k, line in enumerate(lines) if "1.4 awaits a person" in line]
     assert "your code stopped with" in lines[number + 1]
+    assert any("1.1 derive correct" in line for line in lines)
     assert os.listdir(tmp_path) == [path.name]
 
 
