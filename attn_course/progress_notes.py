@@ -222,12 +222,15 @@ def progress_in(folder: Path | None) -> Progress:
     """Return the progress that is noted in a student's folder, or in this kernel where there is none."""
     states = states_of(notes_of(folder))
     notebooks = edition_of(folder).get("notebooks") if folder else None
-    if isinstance(notebooks, dict) and notebooks:
-        questions = {name: about.get("questions", []) for name, about in notebooks.items()}
-    else:
-        questions = {name: questions_as_data(name) for name in register.NOTEBOOKS}
-    rows = tuple(_notebook_progress(name, list_, states) for name, list_ in questions.items())
-    return Progress(rows, folder is not None)
+    try:
+        questions = {name: about["questions"] for name, about in (notebooks or {}).items()}
+        rows = [_notebook_progress(name, list_, states) for name, list_ in questions.items()]
+    except (AttributeError, KeyError, TypeError):  # somebody has changed edition.json
+        rows = []
+    if not rows:
+        names = register.NOTEBOOKS
+        rows = [_notebook_progress(name, questions_as_data(name), states) for name in names]
+    return Progress(tuple(rows), folder is not None)
 
 
 def _notebook_progress(name, questions, states):
