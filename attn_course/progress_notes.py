@@ -150,12 +150,16 @@ def questions_as_data(notebook: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class NotebookProgress:
-    """How far one notebook is. next: the first question that is not yet correct, as (id, title)."""
+    """How far one notebook is. next: the first question that is not yet correct, as (id, title).
+
+    num_given_up: the questions whose solution was shown before they were correct.
+    """
 
     name: str
     num_correct: int
     num_questions: int
     hints: int
+    num_given_up: int
     is_begun: bool
     next: tuple[str, str] | None
 
@@ -183,7 +187,8 @@ class Progress:
         for notebook in self.notebooks:
             count = f"{notebook.num_correct} of {notebook.num_questions}"
             hints = f", {notebook.hints} hint{'s' * (notebook.hints != 1)}" * bool(notebook.hints)
-            yield notebook, count + hints
+            given_up = f", {notebook.num_given_up} given up" * bool(notebook.num_given_up)
+            yield notebook, count + hints + given_up
 
     def _last_line(self) -> str:
         if self.next is None:
@@ -243,6 +248,7 @@ def _notebook_progress(name, questions, states):
         len(judged) - len(still_open),
         len(judged),
         sum(state.hints for state in own.values()),
+        sum(state.gave_up for state in own.values()),
         any(state.parts for state in own.values()),
         (first["id"], first["title"]) if first else None,
     )
@@ -260,5 +266,5 @@ def is_correct(question: register.Question) -> bool:
 
 
 def progress() -> Progress:
-    """Show every notebook with a bar, the next question, and the hints used."""
+    """Show every notebook with a bar, the hints used, the questions given up, and the next question."""
     return progress_in(student_folder())
