@@ -85,6 +85,7 @@ class Solution:
 
 _TABLE = "margin:0.5em 0;width:100%;table-layout:fixed"
 _ROW = '<tr style="background:none">'  # JupyterLab stripes the rows of tables
+_CODE = "white-space:pre-wrap;background:none;padding:0"
 _CELL = "text-align:left;padding:0 12px 0 6px;vertical-align:top;border-left:3px solid {}"
 
 
@@ -106,7 +107,7 @@ def _code_html(part: ShownPart, kind: str) -> str:
         cells = ""
         for text, colour in sides:
             style = _CELL.format(colour if differs and part.mine and text else "transparent")
-            code = f'<code style="white-space:pre-wrap;background:none;padding:0">{escape(text) or "&nbsp;"}</code>'
+            code = f'<code style="{_CODE}">{escape(text) or "&nbsp;"}</code>'
             cells += f'<td style="{style}">{code}</td>'
         rows.append(f"{_ROW}{cells}</tr>")
     names = ("your answer", "reference") if part.mine else ("reference",)
