@@ -36,8 +36,7 @@ def course(tmp_path, monkeypatch):
         lambda: {path.stem: path for path in sorted(released.glob("*.ipynb"))},
     )
     monkeypatch.setattr(course_files, "clone", lambda: None)
-    monkeypatch.setattr(folder, "version", lambda: "1.0.0")
-    monkeypatch.setattr(update, "version", lambda: "1.0.0")
+    monkeypatch.setattr(course_files, "version", lambda: "1.0.0")
     for name in ("CI", "PYTEST_VERSION", "ATTN_FIGURES", "NBGRADER_EXECUTION"):
         monkeypatch.delenv(name, raising=False)
     here = tmp_path / "home"
@@ -527,7 +526,7 @@ def with_own_cell(name):
 
 def test_a_folder_of_a_later_edition_is_not_taken_back(mine, course, capsys, monkeypatch):
     release(course, shorter)
-    monkeypatch.setattr(update, "version", lambda: "0.9.0")
+    monkeypatch.setattr(course_files, "version", lambda: "0.9.0")
     assert "newer edition" not in attn(capsys, "status")
     printed = attn(capsys, "update", status=2)
     assert "the installed course is older (0.9.0)" in printed
@@ -643,6 +642,13 @@ def test_a_release_unpacked_over_an_older_one_touches_no_answer(tmp_path):
         answer(mine)
         archive.extractall(tmp_path)
     assert text_of(mine, "q1-4-code") == ANSWER
+
+
+def test_a_newer_release_unpacked_over_this_one_says_its_own_version(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "9.1.0"\n')
+    monkeypatch.setattr(course_files, "PACKAGE", tmp_path / "attn_course")
+    assert course_files.version() == "9.1.0"
 
 
 def test_git_never_sees_the_folder_of_the_student(tmp_path):

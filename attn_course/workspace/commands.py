@@ -244,12 +244,12 @@ def update(dry_run: bool) -> int:
     has_work = any(planned.text for planned in updates)
     has_problem = any(planned.merge is None and not planned.is_new for planned in updates)
     if not has_work:
-        click.echo(f"{folder}: nothing to update; it has edition {folders.version()}.")
+        click.echo(f"{folder}: nothing to update; it has edition {course_files.version()}.")
     elif dry_run:
         click.echo("Nothing was changed: attn update does it.")
     else:
         backup = apply_updates(folder, updates)
-        click.echo(f"{folder} now has edition {folders.version()}.")
+        click.echo(f"{folder} now has edition {course_files.version()}.")
         if backup:
             click.echo(f"The notebooks as they were are in {backup}.")
         click.echo("In JupyterLab, close notebooks that are open and open them again.")

@@ -20,7 +20,6 @@ from attn_course.workspace.folder import (
     notebooks_in,
     read_notebook,
     released_then,
-    version,
     write_edition,
 )
 from attn_course.workspace.merge import (
@@ -200,7 +199,7 @@ def planned_updates(folder: Path) -> list[NotebookUpdate]:
     if _is_of_later_edition(edition):
         raise UserError(
             f"this folder is of edition {edition['version']}, and the installed course is older "
-            f"({version()}); install the newer one first."
+            f"({course_files.version()}); install the newer one first."
         )
     here = notebooks_in(folder)
     renamed: dict[str, str] = {}  # name now: name then
@@ -255,7 +254,7 @@ def _read_released(path: Path | None) -> Notebook | None:
 
 
 def _is_of_later_edition(edition):
-    return _as_numbers(edition.get("version")) > _as_numbers(version())
+    return _as_numbers(edition.get("version")) > _as_numbers(course_files.version())
 
 
 def _as_numbers(text: object) -> list[int]:
