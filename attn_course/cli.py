@@ -4,10 +4,11 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
-from importlib import import_module, metadata
+from importlib import import_module
 
 import click
 
+from attn_course import course_files
 from attn_course.command_line import SETTINGS, log_options, run
 from attn_course.errors import UserError
 
@@ -78,7 +79,7 @@ def find(context: click.Context, name: str) -> click.Command:
 
 def _version(context, param, is_given):
     if is_given and not context.resilient_parsing:
-        print(f"attn {metadata.version('attention-course')}")
+        print(f"attn {course_files.version()}")
         context.exit()
 
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
@@ -14,6 +15,14 @@ def clone() -> Path | None:
     """Return the folder of the clone or unpacked release that this package runs from, if any."""
     folder = PACKAGE.parent
     return folder if (folder / "notebooks").is_dir() else None
+
+
+def version() -> str:
+    """Return the version of the course: of its own folder, which may be newer than what pip has noted."""
+    project = PACKAGE.parent / "pyproject.toml"
+    text = project.read_text("utf-8") if clone() and project.is_file() else ""
+    written = re.search(r'^version = "(.+)"$', text, re.M)
+    return written[1] if written else metadata.version("attention-course")
 
 
 def _folder(name: str) -> Path | None:

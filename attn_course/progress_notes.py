@@ -150,12 +150,16 @@ def questions_as_data(notebook: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class NotebookProgress:
-    """How far one notebook is. next: the first question that is not yet correct, as (id, title)."""
+    """How far one notebook is. next: the first question that is not yet correct, as (id, title).
+
+    num_given_up: the questions whose solution was shown before they were correct.
+    """
 
     name: str
     num_correct: int
     num_questions: int
     hints: int
+    num_given_up: int
     is_begun: bool
     next: tuple[str, str] | None
 
@@ -183,7 +187,8 @@ class Progress:
         for notebook in self.notebooks:
             count = f"{notebook.num_correct} of {notebook.num_questions}"
             hints = f", {notebook.hints} hint{'s' * (notebook.hints != 1)}" * bool(notebook.hints)
-            yield notebook, count + hints
+            given_up = f", {notebook.num_given_up} given up" * bool(notebook.num_given_up)
+            yield notebook, count + hints + given_up
 
     def _last_line(self) -> str:
         if self.next is None:
@@ -222,12 +227,15 @@ def progress_in(folder: Path | None) -> Progress:
     """Return the progress that is noted in a student's folder, or in this kernel where there is none."""
     states = states_of(notes_of(folder))
     notebooks = edition_of(folder).get("notebooks") if folder else None
-    if isinstance(notebooks, dict) and notebooks:
-        questions = {name: about.get("questions", []) for name, about in notebooks.items()}
-    else:
-        questions = {name: questions_as_data(name) for name in register.NOTEBOOKS}
-    rows = tuple(_notebook_progress(name, list_, states) for name, list_ in questions.items())
-    return Progress(rows, folder is not None)
+    try:
+        questions = {name: about["questions"] for name, about in (notebooks or {}).items()}
+        rows = [_notebook_progress(name, list_, states) for name, list_ in questions.items()]
+    except (AttributeError, KeyError, TypeError):  # somebody has changed edition.json
+        rows = []
+    if not rows:
+        names = register.NOTEBOOKS
+        rows = [_notebook_progress(name, questions_as_data(name), states) for name in names]
+    return Progress(tuple(rows), folder is not None)
 
 
 def _notebook_progress(name, questions, states):
@@ -240,6 +248,7 @@ def _notebook_progress(name, questions, states):
         len(judged) - len(still_open),
         len(judged),
         sum(state.hints for state in own.values()),
+        sum(state.gave_up for state in own.values()),
         any(state.parts for state in own.values()),
         (first["id"], first["title"]) if first else None,
     )
@@ -257,5 +266,5 @@ def is_correct(question: register.Question) -> bool:
 
 
 def progress() -> Progress:
-    """Show every notebook with a bar, the next question, and the hints used."""
+    """Show every notebook with a bar, the hints used, the questions given up, and the next question."""
     return progress_in(student_folder())

@@ -85,6 +85,7 @@ class Solution:
 
 _TABLE = "margin:0.5em 0;width:100%;table-layout:fixed"
 _ROW = '<tr style="background:none">'  # JupyterLab stripes the rows of tables
+_CODE = "white-space:pre-wrap;background:none;padding:0"
 _CELL = "text-align:left;padding:0 12px 0 6px;vertical-align:top;border-left:3px solid {}"
 
 
@@ -106,7 +107,7 @@ def _code_html(part: ShownPart, kind: str) -> str:
         cells = ""
         for text, colour in sides:
             style = _CELL.format(colour if differs and part.mine and text else "transparent")
-            code = f'<code style="white-space:pre-wrap;background:none">{escape(text) or "&nbsp;"}</code>'
+            code = f'<code style="{_CODE}">{escape(text) or "&nbsp;"}</code>'
             cells += f'<td style="{style}">{code}</td>'
         rows.append(f"{_ROW}{cells}</tr>")
     names = ("your answer", "reference") if part.mine else ("reference",)
@@ -133,11 +134,12 @@ def solution(question: str, *, give_up: bool = False) -> Solution:
     is_earned = is_correct(asked) if is_judged else bool(written)
     if not is_earned and not give_up:
         return Solution(asked.id, sentence=_not_yet(asked, is_judged))
-    if not is_earned:
+    has_blank_words = not written and any(part.kind == "written" for part in asked.parts)
+    if not is_earned or (give_up and has_blank_words):
         note(question=asked.id, gave_up=True)
     cells = course_files.source_cells(source)
     parts = [_shown(asked, part, cells, written) for part in asked.parts]
-    if is_judged and not give_up and not written:  # the words come when something is written
+    if is_judged and not give_up and has_blank_words:  # they come when something is written
         parts = [part for part in parts if part.kind != "written"]
     return Solution(f"{asked.id} {asked.title}", tuple(parts))
 

@@ -1,11 +1,13 @@
 """One setting, `repository`: with it every notebook opens anywhere, without it nothing is promised."""
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
 
 import pytest
+from course import ROOT
 from test_building import edit, project  # noqa: F401 - a fixture
 
 from attn_course.building import build, published_links
@@ -63,6 +65,23 @@ def test_set_the_head_and_readme_say_where_it_can_be_opened(published):
     assert f"{ADDRESS}/actions/workflows/tests.yml/badge.svg" in readme
     site = "https://someone.github.io/attention"
     assert f"[notebooks 00 to 05]({site}/browser/index.html?notebook=00_start_here)" in readme
+
+
+def test_set_readme_can_be_read_on_a_package_index_and_unset_it_is_as_before():
+    readme = (ROOT / "README.md").read_text("utf-8")
+    published = published_links.with_addresses(readme, ADDRESS)
+    assert f'src="{ADDRESS}/raw/main/docs/images/plane-light.png"' in published
+    assert f'srcset="{ADDRESS}/raw/main/docs/images/plane-dark.png"' in published
+    assert f"]({ADDRESS}/blob/main/docs/install.md)" in published
+    targets = re.findall(r'(?:\]\(|src="|srcset=")([^)"\s]+)', published)
+    assert all(target.startswith("https://") for target in targets)
+    elsewhere = published_links.with_addresses(published, "https://git.example.org/a/b")
+    assert ADDRESS not in elsewhere
+    for text in (readme, published, elsewhere):
+        assert published_links.with_addresses(text, "") == readme
+        assert published_links.with_addresses(text, ADDRESS) == published
+    colab = f"[Colab]({published_links.links(ADDRESS, '00_start_here').partition('[Colab](')[2]}"
+    assert published_links.with_addresses(colab, "") == colab
 
 
 def test_readme_promises_no_way_in_that_does_not_work():

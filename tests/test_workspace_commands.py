@@ -10,6 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import nbformat
 import pytest
 from classroom import cell, notebook, save
 from course import ROOT
@@ -35,8 +36,7 @@ def course(tmp_path, monkeypatch):
         lambda: {path.stem: path for path in sorted(released.glob("*.ipynb"))},
     )
     monkeypatch.setattr(course_files, "clone", lambda: None)
-    monkeypatch.setattr(folder, "version", lambda: "1.0.0")
-    monkeypatch.setattr(update, "version", lambda: "1.0.0")
+    monkeypatch.setattr(course_files, "version", lambda: "1.0.0")
     for name in ("CI", "PYTEST_VERSION", "ATTN_FIGURES", "NBGRADER_EXECUTION"):
         monkeypatch.delenv(name, raising=False)
     here = tmp_path / "home"
@@ -249,6 +249,14 @@ def test_a_cell_that_stops_is_said_at_its_question_and_the_rest_is_judged(mine, 
     assert "SyntaxError" in attn(capsys, "check", "01")
 
 
+def test_an_answer_may_start_programs_and_nobody_waits_for_what_it_asks(mine, capsys):
+    right = ANSWER.replace("30 * keys[j]", "30 * np.linalg.pinv(keys)[:, j]")
+    answer(mine, f"import os\nimport numpy as np\nos.system('echo noise')\n{right}")
+    assert "✔ 1.4 correct" in attn(capsys, "check", "1.4")
+    answer(mine, f"name = input('Your name? ')\n{ANSWER}")
+    assert "stopped: EOFError" in attn(capsys, "check", "1.4")
+
+
 def test_a_broken_notebook_is_one_sentence_and_the_others_are_judged(mine, capsys):
     (mine / "02_average_of_two.ipynb").write_text('{"cells": [')
     printed = attn(capsys, "check", status=1)
@@ -335,6 +343,50 @@ def test_the_verdict_on_a_removed_question_is_not_that_of_the_next_one(mine, cou
     release(course, without_last_but_one)
     attn(capsys, "update")
     assert "1.5" not in states_of(notes_of(mine))
+
+
+def as_number(course, old, new):
+    """Release a notebook under another number: its file, its questions and the marks of their cells."""
+    path = course / f"{old}.ipynb"
+    before, after = int(old[:2]), int(new[:2])
+    text = re.sub(
+        rf"(?<![\d.]){before}\.([1-9])(?!\d| point)", rf"{after}.\1", path.read_text("utf-8")
+    )
+    path.unlink()
+    text = re.sub(rf"\bq{before}-", f"q{after}-", text)
+    (course / f"{new}.ipynb").write_text(text, "utf-8")
+
+
+def test_when_a_notebook_is_inserted_every_verdict_moves_to_the_next_number_once(
+    mine, course, capsys
+):
+    append(mine, {"question": "1.4", "part": "code", "status": "correct"})
+    append(mine, {"question": "2.4", "part": "code", "status": "not yet"})
+    as_number(course, "02_average_of_two", "03_average_of_two")
+    as_number(course, "01_copying", "02_copying")
+    assert "answers kept: 2.4; renumbered: 1.4 is now 2.4; was 01_copying.ipynb." in attn(
+        capsys, "update"
+    )
+    states = states_of(notes_of(mine))
+    assert {question: state.parts["code"] for question, state in states.items()} == {
+        "2.4": "correct",
+        "3.4": "not yet",
+    }
+
+
+def test_a_damaged_copy_of_the_released_notebook_stops_neither_update_nor_reset(
+    mine, course, capsys
+):
+    released = mine / ".attn/released/01_copying.ipynb"
+    release(course, shorter)
+    for damaged in (b"", b'{"cells": [\xff'):
+        released.write_bytes(damaged)
+        assert "attn update brings it here" in attn(capsys, "status")
+        assert "as it was released" in attn(capsys, "reset", "1.4")
+        answer(mine)
+    assert "answers kept: 1.4" in attn(capsys, "update")
+    assert text_of(mine, "q1-4-code") == ANSWER
+    assert released.read_bytes() == (course / "01_copying.ipynb").read_bytes()
 
 
 def test_a_notebook_that_the_student_deleted_stays_away_and_nothing_asks_for_an_update(
@@ -474,7 +526,7 @@ def with_own_cell(name):
 
 def test_a_folder_of_a_later_edition_is_not_taken_back(mine, course, capsys, monkeypatch):
     release(course, shorter)
-    monkeypatch.setattr(update, "version", lambda: "0.9.0")
+    monkeypatch.setattr(course_files, "version", lambda: "0.9.0")
     assert "newer edition" not in attn(capsys, "status")
     printed = attn(capsys, "update", status=2)
     assert "the installed course is older (0.9.0)" in printed
@@ -510,6 +562,21 @@ def test_reset_finds_an_answer_whose_id_is_gone_and_a_deleted_one_comes_back(min
     save(mine / "01_copying.ipynb", found)
     attn(capsys, "reset", "1.4")
     assert text_of(mine, "q1-4-code") == stub
+
+
+def test_reset_of_a_notebook_without_ids_takes_the_answer_out_and_the_notebook_stays_valid(
+    mine, capsys
+):
+    found = json.loads((mine / "01_copying.ipynb").read_text("utf-8"))
+    for each in found["cells"]:
+        del each["id"]
+        each["metadata"] = {}
+    found["nbformat_minor"] = 4
+    save(mine / "01_copying.ipynb", found)
+    attn(capsys, "reset", "1.4")
+    after = json.loads((mine / "01_copying.ipynb").read_text("utf-8"))
+    assert len(after["cells"]) == len(found["cells"]) and ANSWER not in json.dumps(after)
+    nbformat.validate(nbformat.from_dict(after))
 
 
 @pytest.mark.parametrize("where", ["01", "1", "1.4", "01_copying", "01_copying.ipynb"])
@@ -557,6 +624,9 @@ def test_in_a_clone_lab_makes_the_folder_work_and_git_ignores_it(
     assert "which no update overwrites" in attn(capsys, "lab")
     assert (clone / "work/00_start_here.ipynb").is_file()
     assert "nothing to update" in attn(capsys, "update")
+    monkeypatch.chdir(clone)
+    attn(capsys, "init", "other")
+    assert "other, work; cd into one" in attn(capsys, "lab", status=2)
     assert "/work/" in (ROOT / ".gitignore").read_text().split()
 
 
@@ -572,6 +642,13 @@ def test_a_release_unpacked_over_an_older_one_touches_no_answer(tmp_path):
         answer(mine)
         archive.extractall(tmp_path)
     assert text_of(mine, "q1-4-code") == ANSWER
+
+
+def test_a_newer_release_unpacked_over_this_one_says_its_own_version(tmp_path, monkeypatch):
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\nversion = "9.1.0"\n')
+    monkeypatch.setattr(course_files, "PACKAGE", tmp_path / "attn_course")
+    assert course_files.version() == "9.1.0"
 
 
 def test_git_never_sees_the_folder_of_the_student(tmp_path):
@@ -592,8 +669,9 @@ def test_every_command_of_a_student_is_declared_in_one_module():
 
 
 def test_a_damaged_edition_file_stops_nothing(mine, capsys):
-    (mine / ".attn/edition.json").write_text("{")
-    assert "01_copying" in attn(capsys, "status")
-    assert "nothing to update" in attn(capsys, "update")
+    for damaged in ("{", '{"notebooks": {"01_copying": 3}}', '{"notebooks": 3, "version": [1]}'):
+        (mine / ".attn/edition.json").write_text(damaged)
+        assert "01_copying" in attn(capsys, "status")
+        assert "nothing to update" in attn(capsys, "update")
     with pytest.raises(UserError):
         folder.locate("nonsense", mine)

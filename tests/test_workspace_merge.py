@@ -182,6 +182,21 @@ def test_a_renumbered_question_takes_its_answer_along():
     assert merged.changed == []
 
 
+def test_a_text_that_names_other_questions_by_their_new_numbers_has_not_changed():
+    mine, old = edition(), edition()
+    cell(mine, "q1-4-code")["source"] = ANSWER
+    for found in (mine, old):
+        heading = next(c for c in found["cells"] if "".join(c["source"]).startswith("### 1.4"))
+        heading["source"] = "".join(heading["source"]) + "\n\nCompare 1.3 and 1.5; 0.99 is asked."
+    moved = copy.deepcopy(old)
+    for before in (7, 6, 5, 4, 3):
+        moved = renumbered(moved, (1, before), (1, before + 1))
+    assert merge(old, moved, mine).changed == []
+    heading = next(c for c in moved["cells"] if "".join(c["source"]).startswith("### 1.5"))
+    heading["source"] = heading["source"].replace("0.99 is", "0.95 is")
+    assert merge(old, moved, mine).changed == ["1.5"]
+
+
 def test_the_answer_to_a_question_that_is_gone_stays_in_the_notebook():
     mine, new = edition(), edition()
     cell(mine, "q1-4-code")["source"] = ANSWER

@@ -1,4 +1,6 @@
-"""Tries a built wheel and the set-up cell of the notebooks, each in empty environments of its own.
+"""Tries a wheel and the set-up cell of the notebooks, each in empty environments of its own.
+
+The wheel is built from the source archive, as an index gets both.
 
     python tests/try_install.py          # minutes, needs the network; never part of make test
     python tests/try_install.py --torch  # also with torch: the translator, notebooks from 06 on
@@ -127,9 +129,12 @@ class Course:
     def __init__(self, above):
         self.above = above
         self.project = copy_of_project(above / "project")
-        self.installed = Environment(above, "wheel, core")
-        self.installed.pip("wheel", "--no-deps", "-w", above, self.project)
+        builder = Environment(above, "builder", "hatchling")
+        builder.run("-m", "hatchling", "build", "-t", "sdist", "-d", above, cwd=self.project)
+        (archive,) = above.glob("*.tar.gz")
+        builder.pip("wheel", "--no-deps", "-w", above, archive)
         (self.wheel,) = above.glob("*.whl")
+        self.installed = Environment(above, "wheel, core")
         self.installed.pip("install", "-c", LOCK, self.wheel)
         self.address = f"file://localhost{self.project}"
 

@@ -106,7 +106,7 @@ def _front_pages(root: Path) -> dict[Path, str]:
         "notebooks": headings.notebook_list(rows),
     }.items():
         text = headings.fill_region(text, region, lines)
-    files = {path: text}
+    files = {path: published_links.with_addresses(text, repository)}
     project = root / "pyproject.toml"
     if project.exists():
         declared = project.read_text("utf-8")

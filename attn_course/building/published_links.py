@@ -46,6 +46,10 @@ if find_spec("attn_course") is None:
     )
 from attn_course import progress, solution"""
 FIRST = f"notebooks/{register.NOTEBOOKS[0]}.ipynb"
+# A link or picture of README that is a file of the course, whether its address is written out or not.
+FILE_LINK = re.compile(
+    rf'(\]\(|src="|srcset=")(?:https://(?:[^/\s"]+/){{3}}(?:blob|raw)/{BRANCH}/)?((?!https?:|#)[^)"\s]+)'
+)
 PROJECT_URLS = re.compile(r"\[project\.urls\].*?\n\n", re.S)
 
 
@@ -116,6 +120,20 @@ def ways_in(repository: str) -> str:
         "`attn update` brings a newer edition and keeps your answers.",
     ]
     return "\n".join(lines)
+
+
+def with_addresses(readme: str, repository: str) -> str:
+    """Return README with the address of each file it links to, which a package index can follow."""
+
+    def linked(match: re.Match[str]) -> str:
+        kind = "blob" if match[1] == "](" else "raw"
+        return (
+            f"{match[1]}{repository}/{kind}/{BRANCH}/{match[2]}"
+            if repository
+            else match[1] + match[2]
+        )
+
+    return FILE_LINK.sub(linked, readme)
 
 
 def site_address(repository: str) -> str:

@@ -13,7 +13,6 @@ from attn_course.workspace.folder import (
     RELEASED,
     read_notebook,
     released_then,
-    version,
     write_edition,
 )
 from attn_course.workspace.merge import NotANotebook, cells_of
@@ -32,7 +31,8 @@ def begin(name: str, folder: Path | None = None) -> bool:
     if not is_older:
         _write_if_other(folder / HIDDEN_FOLDER / RELEASED / f"{name}.ipynb", text)
     edition = edition_of(folder)
-    if edition.get("version") != version() or list(edition.get("notebooks", ())) != list(released):
+    names = list(edition.get("notebooks", ()))
+    if edition.get("version") != course_files.version() or names != list(released):
         write_edition(folder, list(released), is_whole=False)
     return is_older
 

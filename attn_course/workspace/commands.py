@@ -122,6 +122,8 @@ def _new_work_folder() -> Path:
     if clone is None or not Path.cwd().is_relative_to(clone):
         return folders.required_folder()
     folder = clone / folders.WORK
+    if folders.is_student_folder(folder):  # and another folder of the course lies beside it
+        return folders.required_folder()
     result = init_folder(folder)
     log.info(
         f"Your folder is {folder}: {len(result.written)} notebooks, which no update overwrites."
@@ -140,7 +142,7 @@ def _notebook_to_open(folder: Path, where: str | None) -> str:
         log.info(f"Next: {target.question} {register.find(target.question).title}.")
     if target.file is None:
         raise UserError(
-            f"{target.notebook}.ipynb is not in {folder}; attn init {folder} --notebooks "
+            f'{target.notebook}.ipynb is not in {folder}; attn init "{folder}" --notebooks '
             f"{target.notebook[:2]} brings it."
         )
     return target.file.absolute().relative_to(folder.absolute()).as_posix()
@@ -242,12 +244,12 @@ def update(dry_run: bool) -> int:
     has_work = any(planned.text for planned in updates)
     has_problem = any(planned.merge is None and not planned.is_new for planned in updates)
     if not has_work:
-        click.echo(f"{folder}: nothing to update; it has edition {folders.version()}.")
+        click.echo(f"{folder}: nothing to update; it has edition {course_files.version()}.")
     elif dry_run:
         click.echo("Nothing was changed: attn update does it.")
     else:
         backup = apply_updates(folder, updates)
-        click.echo(f"{folder} now has edition {folders.version()}.")
+        click.echo(f"{folder} now has edition {course_files.version()}.")
         if backup:
             click.echo(f"The notebooks as they were are in {backup}.")
         click.echo("In JupyterLab, close notebooks that are open and open them again.")

@@ -6,7 +6,6 @@ import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +29,6 @@ class Target:
     notebook: str
     file: Path | None
     question: str = ""
-
-
-def version() -> str:
-    """Return the version of the installed course."""
-    return metadata.version("attention-course")
 
 
 def as_text(notebook: dict[str, Any]) -> str:
@@ -125,7 +119,7 @@ def released_then(folder: Path) -> dict[str, Path]:
 def edition_as_data(names: list[str], *, is_whole: bool) -> dict[str, Any]:
     """Return what a student's folder keeps about the edition. is_whole: updates add new notebooks."""
     return {
-        "version": version(),
+        "version": course_files.version(),
         "is_whole": is_whole,
         "notebooks": {
             name: {"questions": questions_as_data(name)}

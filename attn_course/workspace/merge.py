@@ -22,6 +22,7 @@ Fits = Callable[["MatchedCell", "MatchedCell"], bool]
 ROLES = ("answer", "check", "written")
 MADE_HERE = ("kept-", "changed-")  # how the ids of cells begin that a merge has made
 QUESTION = re.compile(r"^### +(\d+\.\d+)\b *(.*)$", re.M)
+NUMBER = re.compile(r"(?<![\d.])(\d+\.\d+)(?![\d.]*\d)")  # of a question, or any other
 OURS = re.compile(r"solutions/(\d\d_\w+)\.py")  # in the first cell of every released notebook
 ALIKE = 0.6  # from this similarity on, two texts are versions of one text
 KEPT_PROSE = "*Your version of the cell above, from before the update:*"
@@ -184,6 +185,15 @@ def _similarity(one: str, other: str) -> float:
     return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
+def match_with_released(
+    base: list[MatchedCell], mine: list[MatchedCell]
+) -> dict[MatchedCell, MatchedCell]:
+    """Return {released cell: the student's version of it}, also where an editor has dropped ids."""
+    pairs = _match(base, mine)
+    _match_by_names(base, mine, pairs)
+    return pairs
+
+
 def _match_by_names(
     base: list[MatchedCell], mine: list[MatchedCell], pairs: dict[MatchedCell, MatchedCell]
 ) -> None:
@@ -228,6 +238,7 @@ class _Merger:
         self.is_base_known = is_base_known
         self.base, self.new, self.mine = cells_of(base), cells_of(new), cells_of(mine)
         self.new_of = _match(self.base, self.new, _is_same_question)
+        self.new_numbers = {b.question: new.question for b, new in self.new_of.items() if b.role}
         # Cells that an update which was stopped half way has brought already.
         still_new = [cell for cell in self.new if cell not in set(self.new_of.values())]
         as_new = {(cell.id, cell.source): cell for cell in still_new}
@@ -240,8 +251,7 @@ class _Merger:
             for cell in self.mine
             if cell not in self.brought and not cell.id.startswith(MADE_HERE)
         ]
-        mine_of = _match(self.base, rest)
-        _match_by_names(self.base, rest, mine_of)
+        mine_of = match_with_released(self.base, rest)
         self.base_of = {cell: ours for ours, cell in mine_of.items()}
         rest = [cell for cell in rest if cell not in self.base_of]
         self.brought |= {cell: ours for ours, cell in _match(list(as_new.values()), rest).items()}
@@ -256,9 +266,17 @@ class _Merger:
         changed = set()
         for cell in self.new:
             base = old_of.get(cell)
-            if cell.question and base and not _is_only_renumbered(base, cell):
+            if cell.question and base and not self._is_only_renumbered(base, cell):
                 changed.add(cell.question)
         return changed
+
+    def _is_only_renumbered(self, base, new):
+        """Return True if our two versions of a cell differ in the numbers of questions alone."""
+        words, new_words = NUMBER.split(base.source.strip()), NUMBER.split(new.source.strip())
+        return len(words) == len(new_words) and all(
+            new_word in (word, self.new_numbers.get(word))
+            for word, new_word in zip(words, new_words, strict=True)
+        )
 
     def run(self) -> Merge:
         """Merge, and make sure that no text of the student's is missing."""
@@ -363,7 +381,7 @@ class _Merger:
             self._count(new)
             yield self._ours(new, mine)
             remark = self._changed_question(new)
-            if not _is_only_renumbered(base, new) and remark["source"] not in self.sources:
+            if not self._is_only_renumbered(base, new) and remark["source"] not in self.sources:
                 yield self._out(remark, f"changed-{new.id}")
         else:
             self.result.num_notes += 1
@@ -447,14 +465,9 @@ class _Merger:
         if cell.get("cell_type") == "code":
             cell.setdefault("outputs", [])
             cell.setdefault("execution_count", None)
-        cell.setdefault("metadata", {})
+        if not isinstance(cell.get("metadata"), dict):
+            cell["metadata"] = {}
         return cell
-
-
-def _is_only_renumbered(base: MatchedCell, new: MatchedCell) -> bool:
-    """Return True if our two versions of a cell differ in the number of the question alone."""
-    renumbered = base.source.replace(base.question, new.question) if base.question else base.source
-    return renumbered.strip() == new.source.strip()
 
 
 def _woven(

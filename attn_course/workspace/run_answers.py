@@ -124,11 +124,14 @@ def main() -> None:
     notebook, path, question_id = sys.argv[1:]
     os.environ.setdefault("MPLBACKEND", "agg")
     builtins.display = lambda *things, **options: None  # type: ignore[attr-defined]
+    # Programs that a cell starts write to this process's own output, past sys.stdout.
+    output = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         verdicts = verdicts_of(notebook, Path(path), question_id)
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     for verdict in verdicts:
-        print(json.dumps(vars(verdict)))
+        print(json.dumps(vars(verdict)), file=output, flush=True)
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ def check_notebook(notebook: str, path: Path, question: str = "") -> Checked:
         child = subprocess.run(
             command,
             cwd=path.parent,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             errors="replace",

@@ -1,5 +1,6 @@
 """Writing into the student's folder: `attn init`, `attn update` and `attn reset`. Nothing is ever lost."""
 
+import contextlib
 import re
 import shutil
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from typing import Any
 from attn_course import course_files
 from attn_course.atomic_file import write_atomically
 from attn_course.errors import UserError
-from attn_course.progress_notes import HIDDEN_FOLDER, append, edition_of
+from attn_course.progress_notes import EDITION, HIDDEN_FOLDER, append, edition_of
 from attn_course.workspace.folder import (
     RELEASED,
     Target,
@@ -19,10 +20,16 @@ from attn_course.workspace.folder import (
     notebooks_in,
     read_notebook,
     released_then,
-    version,
     write_edition,
 )
-from attn_course.workspace.merge import Merge, NotANotebook, cells_of, merge
+from attn_course.workspace.merge import (
+    Merge,
+    NotANotebook,
+    Notebook,
+    cells_of,
+    match_with_released,
+    merge,
+)
 
 README = """\
 # The attention course: your folder
@@ -97,28 +104,29 @@ def init_folder(folder: Path, numbers: Sequence[str] = ()) -> Init:
     here = notebooks_in(folder)
     written: list[str] = []
     left: list[str] = []
-    for name in names:
-        path = here.get(name, folder / f"{name}.ipynb")
-        if path.exists():
-            left.append(path.name)
-            continue
-        text = released[name].read_text("utf-8")
-        try:
+    before = edition_of(folder)
+    path = folder
+    try:
+        for name in names:
+            path = here.get(name, folder / f"{name}.ipynb")
+            if path.exists():
+                left.append(path.name)
+                continue
+            text = released[name].read_text("utf-8")
             write_atomically(folder / HIDDEN_FOLDER / RELEASED / f"{name}.ipynb", text)
             write_atomically(path, as_text(student_copy(released[name])))
-        except OSError as error:
-            stay = f" {_count(len(written), 'notebook')} before it can stay, and" if written else ""
-            again = "the same command goes on from there." if written else "nothing was written."
-            raise UserError(
-                f"{path} could not be written: {_reason(error)};{stay} {again}"
-            ) from None
-        written.append(path.name)
-    if not (folder / "README.md").exists():
-        write_atomically(folder / "README.md", README)
-    before = edition_of(folder)
-    everything = [name for name in released if name in names or name in then]
-    is_whole = not numbers or bool(before.get("is_whole"))
-    write_edition(folder, everything, is_whole=is_whole)
+            written.append(path.name)
+        path = folder / "README.md"
+        if not path.exists():
+            write_atomically(path, README)
+        path = folder / HIDDEN_FOLDER / EDITION
+        everything = [name for name in released if name in names or name in then]
+        is_whole = not numbers or bool(before.get("is_whole"))
+        write_edition(folder, everything, is_whole=is_whole)
+    except OSError as error:
+        stay = f" {_count(len(written), 'notebook')} before it can stay, and" if written else ""
+        again = "the same command goes on from there." if written else "nothing was written."
+        raise UserError(f"{path} could not be written: {_reason(error)};{stay} {again}") from None
     return Init(written, left)
 
 
@@ -137,7 +145,7 @@ def is_newer_installed(folder: Path) -> bool:
     if edition.get("is_whole") and set(released) - set(then):
         return True
     return any(
-        released[name].read_text("utf-8") != path.read_text("utf-8")
+        not _is_same_text(path, released[name])
         for name, path in then.items()
         if name in released and name in here  # a notebook that the student deleted stays away
     )
@@ -191,7 +199,7 @@ def planned_updates(folder: Path) -> list[NotebookUpdate]:
     if _is_of_later_edition(edition):
         raise UserError(
             f"this folder is of edition {edition['version']}, and the installed course is older "
-            f"({version()}); install the newer one first."
+            f"({course_files.version()}); install the newer one first."
         )
     here = notebooks_in(folder)
     renamed: dict[str, str] = {}  # name now: name then
@@ -222,22 +230,31 @@ def planned_updates(folder: Path) -> list[NotebookUpdate]:
 
 def _planned(name: str, source: Path, base: Path | None, mine: Path) -> NotebookUpdate:
     update = NotebookUpdate(name, mine)
-    is_same = base is not None and base.read_text("utf-8") == source.read_text("utf-8")
-    if base and base.stem == name and is_same:
+    if base and base.stem == name and _is_same_text(base, source):
         return update
     try:
         notebook = read_notebook(mine)
-        released_before = read_notebook(base) if base else None
     except NotANotebook as problem:
         update.problem = f"left as it is: {problem}"
         return update
-    update.merge = merge(released_before, read_notebook(source), notebook)
+    update.merge = merge(_read_released(base), read_notebook(source), notebook)
     update.text = as_text(update.merge.notebook)
     return update
 
 
+def _is_same_text(then: Path, now: Path) -> bool:
+    return then.read_text("utf-8", "replace") == now.read_text("utf-8")
+
+
+def _read_released(path: Path | None) -> Notebook | None:
+    """Return a notebook as it was when the student got it; None if that is not known or damaged."""
+    with contextlib.suppress(NotANotebook):
+        return read_notebook(path) if path else None
+    return None
+
+
 def _is_of_later_edition(edition):
-    return _as_numbers(edition.get("version")) > _as_numbers(version())
+    return _as_numbers(edition.get("version")) > _as_numbers(course_files.version())
 
 
 def _as_numbers(text: object) -> list[int]:
@@ -254,24 +271,26 @@ def apply_updates(folder: Path, updates: Sequence[NotebookUpdate]) -> Path | Non
     _remove_temporary_files(folder)
     changed = [u.moved_from or u.path for u in updates if u.text and not u.is_new]
     backup = _back_up(folder, changed) if changed else None
-    for update in updates:
-        if not update.text:
-            continue
-        if update.is_new and update.path.exists():
-            continue
-        try:
+    merges: list[Merge] = []
+    try:
+        for update in updates:
+            if not update.text or (update.is_new and update.path.exists()):
+                continue
             write_atomically(update.path, update.text)
             if update.moved_from:
                 update.moved_from.unlink()
             text = released[update.name].read_text("utf-8")
             write_atomically(folder / HIDDEN_FOLDER / RELEASED / f"{update.name}.ipynb", text)
-        except OSError as error:
-            where = f" The notebooks as they were are in {backup}." if backup else ""
-            raise UserError(
-                f"stopped at {update.path.name}: {_reason(error)}. Nothing is lost, and attn update goes on "
-                f"from there.{where}"
-            ) from None
-        _note(folder, update.merge)
+            if update.merge:
+                merges.append(update.merge)
+    except OSError as error:
+        where = f" The notebooks as they were are in {backup}." if backup else ""
+        raise UserError(
+            f"stopped at {update.path.name}: {_reason(error)}. Nothing is lost, and attn update goes on "
+            f"from there.{where}"
+        ) from None
+    finally:
+        _note(folder, merges)
     gone = [name for name in released_then(folder) if name not in released]
     for name in gone:
         if any(update.moved_from and update.moved_from.stem == name for update in updates):
@@ -310,39 +329,47 @@ def _remove_temporary_files(folder: Path) -> None:
                 path.unlink(missing_ok=True)
 
 
-def _note(folder: Path, merge: Merge | None) -> None:
-    """Note what an update changed about earlier verdicts."""
-    if merge is None:
-        return
-    if merge.moved:
-        append(folder, {"renumbered": merge.moved})
-    for question in merge.changed:
-        append(folder, {"question": question, "changed": True})
+def _note(folder: Path, merges: Sequence[Merge]) -> None:
+    """Note what an update changed about earlier verdicts.
+
+    All new numbers are one note: if 1.4 is now 2.4 and 2.4 is now 3.4, neither verdict follows the other.
+    """
+    renumbered: dict[str, str] = {}
+    for merged in merges:
+        renumbered |= merged.moved
+    if renumbered:
+        append(folder, {"renumbered": renumbered})
+    for merged in merges:
+        for question in merged.changed:
+            append(folder, {"question": question, "changed": True})
 
 
 def reset_question(folder: Path, target: Target) -> Path:
     """Put the released answer cells of a question back; return the backup of the notebook as it was."""
     assert target.file is not None
-    base = released_then(folder).get(target.notebook)
-    source = base or course_files.released_notebooks()[target.notebook]
+    released = _read_released(released_then(folder).get(target.notebook))
+    if released is None:
+        released = read_notebook(course_files.released_notebooks()[target.notebook])
     try:
         notebook = read_notebook(target.file)
     except NotANotebook as problem:
         raise UserError(f"{target.file} cannot be read: {problem}") from None
-    released = [cell for cell in cells_of(read_notebook(source)) if _answers(cell, target.question)]
-    mine = cells_of(notebook)
-    for cell in released:
-        own = next((c for c in mine if c.id == cell.id), None) or next(
-            (c for c in mine if c.defined & cell.defined and c.role == cell.role), None
-        )
-        if own is not None:
-            notebook["cells"][own.number] = {**cell.data, "id": own.id or cell.id}
-        else:
-            last = max(
-                (c.number for c in mine if c.question == target.question), default=len(mine) - 1
-            )
-            notebook["cells"].insert(last + 1, dict(cell.data))
-            mine = cells_of(notebook)
+    base, mine = cells_of(released), cells_of(notebook)
+    own_of = match_with_released(base, mine)
+    has_ids = any("id" in cell.data for cell in mine)  # a format before 4.5 forbids them
+    deleted = []
+    for cell in base:
+        if cell.question == target.question and cell.role in ("answer", "written"):
+            own = own_of.get(cell)
+            stub = {**cell.data, "id": own.id if own and own.id else cell.id}
+            if not has_ids:
+                del stub["id"]
+            if own:
+                notebook["cells"][own.number] = stub
+            else:
+                deleted.append(stub)
+    end = max((c.number for c in mine if c.question == target.question), default=len(mine) - 1) + 1
+    notebook["cells"][end:end] = deleted
     backup = _back_up(folder, [target.file]) / target.file.name
     try:
         write_atomically(target.file, as_text(notebook))
@@ -352,7 +379,3 @@ def reset_question(folder: Path, target: Target) -> Path:
         ) from None
     append(folder, {"question": target.question, "changed": True})
     return backup
-
-
-def _answers(cell, question):
-    return cell.question == question and cell.role in ("answer", "written")
