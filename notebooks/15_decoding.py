@@ -396,8 +396,9 @@ for colour, (name, errors) in enumerate(associative_recall.errors_by_count(count
 plots.attention_map(seeds[0], numbers=False, title="trained, 10 keys, d = 4", ax=right)
 
 # %% [markdown]
-# Training reaches $1 - d/n$ and never goes below it. The map shows how: linear attention sorts its keys into $d$ drawers
-# and returns the average of a drawer. Softmax can read every key even with $d = 2$, if its queries have a large enough norm.
+# Training reaches $1 - d/n$ and never goes below it, even if features may be negative, as they may for the dots of *any
+# sign*. The map shows what linear attention does: it sorts its keys into $d$ drawers and returns the average of a drawer.
+# Softmax can read every key even with $d = 2$, if its queries have a large enough norm.
 #
 # **The written part of 15.7** (1 point). A state of $d$ rows is written by *any* rule. It is read by $n$ queries, which do
 # not depend on the values. How large is the error at least, and why? Why does softmax escape, and what does it pay for
