@@ -220,7 +220,8 @@ sink, T = attention_sink.train(), 96
 done = check("15.4", window_mask, Ring)
 masks = {"all tokens": np.tri(T, dtype=bool)}
 if done:
-    masks |= {"window": window_mask(T, 16, 0), "window and sink": window_mask(T, 16, 1)}
+    for name, sinks in {"window": 0, "window and sink": 1}.items():
+        masks[name] = np.asarray(window_mask(T, 16, sinks), dtype=bool)
 text = attention_sink.texts(1, T, 4)
 maps = {name: sink.weights(text, torch.tensor(mask))[0].detach() for name, mask in masks.items()}
 letters = text.letters[0, :40].tolist()
@@ -309,7 +310,7 @@ label = {"xlabel": "", "ylabel": "million numbers", "top": 268}
 plots.bars(totals, ["4096 tokens", "32,768 tokens"], **label)
 if check("15.5", latent_attention, absorbed_matrix):
     W_k = np.random.default_rng(0).normal(size=(4, 8))
-    needed = [absorbed_matrix(W_k, far, attn_utils.rotate).ravel() for far in range(20)]
+    needed = [np.ravel(absorbed_matrix(W_k, far, attn_utils.rotate)) for far in range(20)]
     print("dimensions spanned by the matrices of 20 distances:", np.linalg.matrix_rank(needed))
 
 # %% [markdown]
@@ -395,8 +396,9 @@ for colour, (name, errors) in enumerate(associative_recall.errors_by_count(count
 plots.attention_map(seeds[0], numbers=False, title="trained, 10 keys, d = 4", ax=right)
 
 # %% [markdown]
-# Training reaches $1 - d/n$ and never goes below it. The map shows how: linear attention sorts its keys into $d$ drawers
-# and returns the average of a drawer. Softmax can read every key even with $d = 2$, if its queries have a large enough norm.
+# Training reaches $1 - d/n$ and never goes below it, even if features may be negative, as they may for the dots of *any
+# sign*. The map shows what linear attention does: it sorts its keys into $d$ drawers and returns the average of a drawer.
+# Softmax can read every key even with $d = 2$, if its queries have a large enough norm.
 #
 # **The written part of 15.7** (1 point). A state of $d$ rows is written by *any* rule. It is read by $n$ queries, which do
 # not depend on the values. How large is the error at least, and why? Why does softmax escape, and what does it pay for

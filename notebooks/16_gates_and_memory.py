@@ -111,8 +111,8 @@ print(f"the log-sum-exp of the five scores is {log_sum:.2f}")
 # *derive + code · 2 bonus points · 14 min*
 #
 # **Given** a head with a sink, as in (1). **Prove** in the chain `gate` that its output is $c$ times a sigmoid of $l - s_0$.
-# The last line has only $c$, $l$ and $s_0$, and no two different exponentials. **Prove** in the chain `sink_pull`
-# what the gradient of $s_0$ is; $g$ is the gradient of the loss with respect to the output. The quotient rule gives the first
+# The last line has only $c$, $l$ and $s_0$; if it has several exponentials, they are all the same. **Prove** in the chain
+# `sink_pull` what the gradient of $s_0$ is; $g$ is the gradient of the loss with respect to the output. The quotient rule gives the first
 # line; the last has only $g$, $c$ and $\alpha = Z/(Z + e^{s_0})$, the weight of all keys.
 
 # %% answer="16.1 derive"
@@ -136,7 +136,8 @@ check("16.1", gate, sink_pull)
 
 # %% [markdown]
 # $s_0$ belongs to a head, but $l$ belongs to a query and all its keys. So the gate differs from token to token, and it opens
-# when something matches. The sink learns only while the gate is neither open nor closed.
+# when something matches. The gradient vanishes at both ends, so the sink learns as long as the gate is neither fully open nor
+# fully closed.
 #
 # **The code of 16.1** (1 point). **Given** q (H, T, d), k (H, S, d), v (H, S, $d_v$), `sink` (H,) and a boolean mask (T, S),
 # True = may look. **Compute** attention with a sink, for scores of any size. **Form:** `attend_with_sink`, (H, T, $d_v$).
@@ -158,8 +159,8 @@ check("16.1", attend_with_sink)
 
 # %% [markdown]
 # What is a gate good for? In 15.4 a head had to return the mean number of the partners of its letter, and 0 if there was
-# none. It rested on the start token, and a window took that token away. Here four heads are trained for the same task
-# *behind* a window of 16, without a start token:
+# none. If there was none, it put its weight on the start token, until a window hid that token. Here four heads are trained
+# for the same task *behind* a window of 16, in texts without a start token:
 #
 # - *nothing* follows the softmax,
 # - *gate of the token*: the output is multiplied by a sigmoid of one learned number for each letter. Such a gate depends on
@@ -251,13 +252,14 @@ s = np.linspace(-6, 6, 101)
 cap = {"s, capped at 2": 2 * np.tanh(s / 2), "-its slope": 1 - np.tanh(s / 2) ** 2}
 plots.curves(s, cap, xlabel="score s", ylabel="", ax=right)
 for t in (2, 5):
-    weights = ", ".join(f"{1 / (1 + (n - 1) * np.exp(-2 * t)):.3f} of {n:,}" for n in (10, 1000))
-    print(f"t = {t}: at most {weights} keys")
+    weights = {n: 1 / (1 + (n - 1) * np.exp(-2 * t)) for n in (10, 1000)}
+    print(f"t = {t}: one of 10 keys has at most {weights[10]:.4f}, one of 1000 {weights[1000]:.4f}")
 if check("16.2", normed_scores, capped_weights, needed_bound):
-    print("needed for 99%:", *(f"{needed_bound(n, 0.01):.2f} of {n:,}," for n in (32, 1000, 10**6)))
+    bounds = [f"{needed_bound(n, 0.01):.2f} for {n:,} keys" for n in (32, 1000, 10**6)]
+    print("the bound that allows a weight of 99%:", ", ".join(bounds))
 
 # %% [markdown]
-# With $t = 2$ one of ten keys may have the weight 0.858, but one of a thousand at most 0.052: copying fails in long texts. The
+# With $t = 2$ one of ten keys may have the weight 0.8585, but one of a thousand at most 0.0518: copying fails in long texts. The
 # needed bound grows with $\log n$, so models learn $t$ or multiply scores by $\log n$ (dashed). Under QK-norm the bound is
 # reached only if all rivals point *opposite* to the query. A soft cap has another price: near its ends the slope is almost
 # zero, and little gradient comes through.
@@ -289,10 +291,10 @@ check("16.3", error)
 
 # %% [markdown]
 # **The code of 16.3** (1 point). **Given** q (T, d), k (S, d), v (S, $d_v$) and `kept` (T, K), the numbers of the keys that
-# each query reads, all different in a row, in any order. **Compute** (i) the contexts, (T, $d_v$). Keys that no query keeps must
-# not be read: their rows may hold nan, as in a page of a cache that was never filled. (ii) $\varepsilon$ (T,) and the error
-# *sparse minus full* (T, $d_v$), where every query drops a key: to six digits, even if the error is $10^{-25}$. **Form:** two
-# functions.
+# each query reads, all different in a row, in any order. **Compute** (i) the contexts, (T, $d_v$), for scores of any size. Keys
+# that no query keeps must not be read: their rows may hold nan, as in a page of a cache that was never filled. (ii)
+# $\varepsilon$ (T,) and the error *sparse minus full* (T, $d_v$). Here every query drops a key, and six digits must be right
+# even if the error is $10^{-25}$. **Form:** two functions.
 #
 # *Predict:* can `sparse - full`, computed as a difference, have six right digits there?
 
@@ -340,9 +342,9 @@ print(f"the best 64th of the keys holds {best} of the weight for spread 1, 2, 3"
 print(f"{len(better)} of {len(points)} sets of four have a smaller error than the top four")
 
 # %% [markdown]
-# Left: if scores are spread little, the best 64th of the keys holds little of the weight, so few keys are not enough. Right: the
-# top four of ten keys drop the least weight of all sets of four. But the error also depends on the values, through
-# $c_1 - c_0$, and some sets with more dropped weight have a smaller error (green).
+# The first picture: if scores are spread little, the best 64th of the keys holds little of the weight, so few keys are not
+# enough. The second: the top four of ten keys drop the least weight of all sets of four. But the error also depends on the
+# values, through $c_1 - c_0$, and some sets that drop more weight have a smaller error (green).
 #
 # ### 16.4 The best that a block may hold
 #
@@ -377,8 +379,8 @@ check("16.4", block_bound)
 # $\omega F$, and then becomes $F + \eta\, k\,(v - F^\top k)^\top$, where the key has length one. A query reads $F^\top q$.
 #
 # **Given** values that are numbers, $\omega = 1$, the readings $r_q = \sum_i q_i F_i$ and $r_k = \sum_i k_i F_i$ of query and
-# key before the write, and their score $s = \sum_i q_i k_i$. **Prove** what $q$ reads after it. **Form:** the chain `reading`; keep
-# sums multiplied out, as the given line is. The last line has no sum.
+# key before the write, and their score $s = \sum_i q_i k_i$. **Prove** what $q$ reads after the write. **Form:** the chain
+# `reading`; its last line has no sum.
 
 # %% answer="16.5 derive"
 F, k, q = (sp.IndexedBase(name) for name in "Fkq")
@@ -476,7 +478,7 @@ for kind, memory in memories.items():
     print(f"{kind}, four writes: {errors['4']:.3f}", end=", ")
     print(f"in ten recorded seeds {min(seeds):.3f} to {max(seeds):.3f}")
 label = {"xlabel": "how often the letter was written", "ylabel": "squared error"}
-plots.bars(bars, times, **label, ax=plots.panels(1, width=10, height=3.4)[0])
+plots.bars(bars, times, **label, ax=plots.panels(1, width=8.4, height=3.4)[0])
 by_letters = overwriting.recorded()["delta_rule_by_letters"]
 counts = [int(n) for n in by_letters]
 series = {"delta rule, d = 8, mean of three seeds": [np.mean(x) for x in by_letters.values()]}

@@ -72,6 +72,7 @@ def stream_of(text, num_letters=26, length=20):
 
 def head(x, W_QK, W_OV):
     """What a head writes (T, D), and its causal weights (T, T)."""
+    W_QK, W_OV = np.asarray(W_QK), np.asarray(W_OV)
     return attend(x @ W_QK, x, x @ W_OV, causal=True, scale=1.0)
 
 
@@ -224,8 +225,8 @@ if is_sharp:
 #
 # **Given** four rows: $ABCD\,A \to B$, $ADCB\,A \to D$, $CBAD\,A \to D$, $CDAB\,A \to B$. At the last A, one layer's linear
 # read-out says B or D. **Prove** that *one* head cannot get all four right, even if every pair of a letter and a place has
-# a score and a value of its own. Begin with the margin, logit(B) − logit(D), times the sum of the exponentials. What could two heads
-# do, and what does a second layer do instead? Below, up to three heads train.
+# a score and a value of its own. Begin with the margin, logit(B) − logit(D), and multiply it by the sum of the exponentials.
+# What could two heads do, and what does a second layer do instead? Below, up to three heads train.
 
 # %%
 for H in (1, 2, 3):
@@ -316,7 +317,7 @@ check("14.5", previous_token_score, induction_score)
 # **Given** $E$ and $U$, $W_q, W_k, W_v$ (D, d) and $W_o$ (d, D) of head 2, and $W_{v1}, W_{o1}$ of head 1. **Compute** two
 # tables with a row and a column for each letter. `ov_circuit`: how much head 2 adds to the logit of one letter (column) if
 # it looks at a letter (row). `matching_circuit`: the score, divided by $\sqrt d$, of a query with a key. The query is made
-# from the embedding of a letter (row). Head 1 looks at a letter (column), and the key is made from what it writes, without
+# from the embedding of a letter (row). Head 1 looks at a letter (column), and the key is made from what head 1 writes, without
 # the embedding of the key's own letter. Given is `copying_score(C)`: the sum of the eigenvalues' real parts, divided by the
 # sum of their sizes. It is 1 if each letter maps to itself.
 
@@ -353,8 +354,8 @@ E, U = (x.detach().numpy() for x in (model.embedding, model.read_out))
 maps = [layer[0].detach().numpy() for layer in trace.weights]  # (H, T, T) of each layer
 has_scores = check("14.5", previous_token_score, induction_score)
 if has_scores and check("14.6", ov_circuit, matching_circuit, copying_score):
-    first = int(previous_token_score(maps[0]).argmax())
-    last = int(induction_score(maps[1], twice.letters[0].numpy()).argmax())
+    first = int(np.asarray(previous_token_score(maps[0])).argmax())
+    last = int(np.asarray(induction_score(maps[1], twice.letters[0].numpy())).argmax())
     _, _, W_v1, W_o1 = model.weights_of(0, first)
     W_q, W_k, W_v, W_o = model.weights_of(1, last)
     C = {"matching": matching_circuit(E, W_q, W_k, W_v1, W_o1), "OV": ov_circuit(E, W_v, W_o, U)}
@@ -426,7 +427,7 @@ for path in "qkv" if check("14.7", patched) else "":
     letters = []
     for x, w in zip(streams, written, strict=True):
         heads = [patched(x, w, written.mean(0), model.weights_of(1, h), path) for h in (0, 1)]
-        letters.append(((x + sum(heads)) @ U).argmax(-1))
+        letters.append(((x + np.sum(heads, 0)) @ U).argmax(-1))
     bars[f"{path} cut"] = (np.array(letters)[:, 10:19] == twice.letters.numpy()[:, 11:20]).mean()
 for layer, h in ((0, 0), (0, 1), (1, 0), (1, 1)):
     bars[f"layer {layer + 1}, head {h}"] = induction.ablated(model, twice, [(layer, h)])

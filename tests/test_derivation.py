@@ -625,6 +625,19 @@ IDENTITIES = {  # two forms, and whether algebra is sure that another function i
         3 * x * sp.Sum(i, (i, 1, n)) + n * x,
         False,
     ),
+    "a product in a sum": (
+        sp.Sum((listed[i] - x) * (listed[i] + i * t), (i, 1, n)),
+        sp.Sum(listed[i] ** 2, (i, 1, n))
+        + t * sp.Sum(i * listed[i], (i, 1, n))
+        - x * sp.Sum(listed[i], (i, 1, n))
+        - x * t * sp.Sum(i, (i, 1, n)),
+        False,
+    ),
+    "a square in a sum": (
+        sp.Sum((listed[i] - x) ** 2, (i, 1, n)),
+        sp.Sum(listed[i] ** 2, (i, 1, n)) - 2 * x * sp.Sum(listed[i], (i, 1, n)) + n * x**2,
+        False,
+    ),
     "a sum is counted": (sp.Sum(x, (i, 3, n)), (n - 2) * x, True),
     "the name of an index": (sp.Sum(listed[i], (i, 1, n)), sp.Sum(listed[j], (j, 1, n)), False),
     "the name in a product": (

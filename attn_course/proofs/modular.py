@@ -6,6 +6,7 @@ here holds wherever both sides are defined.
 
 import functools
 import hashlib
+import itertools
 import math
 import secrets
 from collections.abc import Callable, Iterable
@@ -15,6 +16,7 @@ from typing import Any
 from sympy import isprime, sqrt_mod
 
 from attn_course.proofs.polynomials import (
+    TERMS,
     Polynomial,
     added,
     constant,
@@ -412,7 +414,7 @@ class Assignment:
             return self.dependent(head, first, last, self.value(body))
         index = ("Bound", level)
         total = 0
-        for term in body[1:] if body[0] == "Add" else (body,):
+        for term in _terms(body, index):
             factors = list(_factors(term, index))
             inside = [part for part in factors if index in walk(part)]
             outside = [part for part in factors if part not in inside]
@@ -475,6 +477,33 @@ class Assignment:
 _FUNCTIONS: dict[str, Callable[..., int]] = {
     head: getattr(Assignment, head.lower()) for head in FUNCTIONS if head != "exp"
 }
+
+
+def _terms(summand, index):
+    """The terms of a summand; sums with the index that are factors or squared are multiplied out."""
+    if index not in walk(summand):
+        return [summand]
+    if summand[0] == "Add":
+        return [term for part in summand[1:] for term in _terms(part, index)]
+    if summand[0] == "Pow" and is_number(summand[2]):
+        exponent = fraction_of(summand[2])
+        if exponent not in range(2, LARGEST_EXPANDED + 1):
+            return [summand]
+        parts = [summand[1]] * int(exponent)
+    elif summand[0] == "Mul":
+        parts = summand[1:]
+    else:
+        return [summand]
+    sums = [_terms(part, index) for part in parts]
+    if not 1 < math.prod(map(len, sums)) <= TERMS:
+        return [summand]
+    return [("Mul", *_flat(factors)) for factors in itertools.product(*sums)]
+
+
+def _flat(factors):
+    """The factors of a product of products."""
+    for factor in factors:
+        yield from factor[1:] if factor[0] == "Mul" else (factor,)
 
 
 def _factors(term, index):

@@ -110,6 +110,7 @@ def _wrong_bytes(batch, layers, groups, d, T, size):
         "that is one token; all T of them are kept": right // T,
         "these are bits; eight of them are a byte": right * 8,
         "these are kilobytes; bytes are asked for": AnyOf((right / 1000, right / 1024)),
+        "these are megabytes; bytes are asked for": AnyOf((right / 1e6, right / 2**20)),
         "queries are counted too; only keys and values are kept": (
             AnyOf((right * 3 // 2, right + right // (2 * groups)))
         ),

@@ -89,7 +89,7 @@ QUESTIONS = (
         ),
         hints=(
             "For the chain: split the sum in two, and take what does not depend on i out of the second.",
-            "Write sums without brackets around a sum of terms, as in the given line: multiplied out.",
+            "The sums are `of_query`, `of_key` and `score`; in the last line r_q, r_k and s replace them.",
             "In code: what does the key itself read from the state that is left after fading?",
             "Which outer product changes a reading along the key alone?",
         ),

@@ -11,6 +11,7 @@ from mpmath import mp
 
 import attn_utils
 from attn_course import derive
+from attn_course.markers import STUB
 from bank import edited
 from bank.fast_attention import root
 
@@ -1205,11 +1206,16 @@ def step_in_place(state, key, value, eta, keep):
     return state
 
 
+def stub(*args):
+    raise NotImplementedError(STUB)
+
+
 RIGHT["16.5"] = {
     "in one line": reading(READ),
     "split, then named": reading(SPLIT, READ),
     "one sum named first": reading(r_q + eta * (v - r_k) * SCORE, READ),
     "multiplied out": reading(SPLIT, r_q + eta * s * v - eta * s * r_k),
+    "the query in front": reading(total(q_[i] * (F_[i] + eta * (v - r_k) * k_[i])), READ),
     "two sums": reading(OF_QUERY + total(eta * (v - r_k) * q_[i] * k_[i]), SPLIT, READ),
     "the sum of the key left for a while": reading(
         OF_QUERY + eta * (v - OF_KEY) * SCORE, r_q + eta * (v - OF_KEY) * s, READ
@@ -1317,6 +1323,8 @@ WRONG["16.5"] = {
     ),
     "root of d": (read("query @ state", "query @ state / root(query)"), "by the root of d"),
     "in place": ((step_in_place, delta_read), "changes its argument state in place"),
+    "no reading yet": ((delta_step, stub), "delta_read is still empty. The two"),
+    "no step yet": ((stub, delta_read), "delta_step is still empty. The two"),
     "nothing comes back": (read("return ", ""), "is a `return` missing?"),
 }
 INPUT_KINDS["16.5"] = {

@@ -54,7 +54,7 @@ RIGHT["14.1"] = {
     "a penalty": looks("-40 * (1 - np.eye(P, k=-1))"),
     "a parabola": looks("-20 * (np.arange(P)[:, None] - np.arange(P) - 1) ** 2"),
     "latest but itself": looks("30 * np.arange(P) - 1000 * np.eye(P)"),
-    "by factors": looks("80 * rotation(P + 1, 0)[:P] @ rotation(P + 1, 0)[1:].T"),
+    "by factors": looks("8 * (P + 1) ** 2 * rotation(P + 1, 0)[:P] @ rotation(P + 1, 0)[1:].T"),
     "very sharp": looks("1e6 * np.eye(P, k=-1)"),
     "one array of two": lambda V, P: np.array(previous_token_head(V, P)),
 }
@@ -86,12 +86,17 @@ WRONG["14.1"] = {
     "exchanged": (previous("return qk, ov", "return ov, qk"), "in the wrong order"),
     "sign": (looks("-50 * np.eye(P, k=-1)"), "has the lowest score of all"),
     "last place forgotten": (previous("return", "qk[-1] = 0\n    return"), "The token at place"),
+    "twenty places, as in the notebook": (
+        previous("return", "qk[:, place.start + 20 :] = 0\n    return"),
+        "(length 24)",
+    ),
 }
 INPUT_KINDS["14.1"] = {
     "previous_token_head": {
         "two letters": lambda V, P: V == 2,
         "more places than letters": lambda V, P: P > V,
         "twelve places": lambda V, P: P == 12,
+        "more places than in the notebook": lambda V, P: P > 20,
     }
 }
 
