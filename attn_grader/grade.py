@@ -213,9 +213,8 @@ def why_not_here(session: Session, cells: Sequence[Cell], question: Question, pa
     if magics := notebook.magics_behind(cells, sources.values()):
         return f"It needs {' and '.join(magics)}, not run here; a person looks at this."
     refused = session.refused
-    if not notebook.unknown_names(
-        cells, sources.values()
-    ):  # such as a file that was run might give
+    # A name that no cell gives may come from a file which any cell would have run.
+    if not notebook.unknown_names(cells, sources.values()):
         refused = refused.intersection(sources)
     if refused:
         return (
