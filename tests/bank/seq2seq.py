@@ -1522,6 +1522,7 @@ RIGHT["9.8"] = {
     "lists": in_lists,
     "a table filled in place": in_place,
     "columns, cut at the end": in_columns,
+    "floats": search("stack(tokens, 1)", "stack(tokens, 1).double()"),
 }
 WRONG["9.8"] = {
     "all that was written is fed in": (
