@@ -25,7 +25,8 @@ def version() -> str:
     return written[1] if written else metadata.version("attention-course")
 
 
-def _folder(name: str) -> Path | None:
+def course_folder(name: str) -> Path | None:
+    """Return the folder "notebooks" or "solutions"; None where it is not on this machine."""
     for above in (IN_WHEEL, PACKAGE.parent):
         if (above / name).is_dir():
             return above / name
@@ -34,14 +35,14 @@ def _folder(name: str) -> Path | None:
 
 def released_notebooks() -> dict[str, Path]:
     """Return {name: file} of the released notebooks of this edition, in order."""
-    folder = _folder("notebooks")
+    folder = course_folder("notebooks")
     paths = sorted(folder.glob("[0-9][0-9]_*.ipynb")) if folder else []
     return {path.stem: path for path in paths}
 
 
 def solution_source(notebook: str) -> Path | None:
     """Return the source of a notebook's solution; None in an edition that has no solutions."""
-    folder = _folder("solutions")
+    folder = course_folder("solutions")
     path = folder / f"{notebook}.py" if folder else None
     return path if path and path.is_file() else None
 

@@ -184,14 +184,16 @@ def diff(submission: Path, html: Path | None) -> None:
     SUBMISSION is NN_name.ipynb or NN_name.py. Cells that hold no answer are left out.
     """
     from attn_course.atomic_file import write_atomically
+    from attn_course.course_files import solution_source
     from attn_grader import solution_diff
+    from attn_grader.references import ABSENT
     from attn_grader.submissions import single_file
 
     name = single_file(submission).notebook
-    solutions = ROOT / "solutions"
-    if not (solutions / f"{name}.py").is_file():
-        raise UserError("the solutions are not on this machine.")
-    pairs = list(solution_diff.answer_pairs(submission, name, solutions))
+    solution = solution_source(name)
+    if solution is None:
+        raise UserError(ABSENT)
+    pairs = list(solution_diff.answer_pairs(submission, name, solution))
     if html:
         title = "/".join(submission.parts[-2:])
         write_atomically(html, solution_diff.as_page(title, pairs))

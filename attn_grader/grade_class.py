@@ -94,7 +94,7 @@ def grade_class(options: Options, out: Path) -> int:
         files,
         results.get,
         marks=marks,
-        references=references(in_total, ROOT / "solutions"),
+        references=references(in_total),
         roster=roster,
         collected=collected,
     )

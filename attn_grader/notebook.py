@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.cell_variables import begun, names_of, with_what_they_use
+from attn_course.course_files import released_notebooks
 from attn_course.magics import parsed
 from attn_course.markers import EMPTY
 from attn_course.register import Part, Question, notebook_numbered, questions_of
@@ -59,7 +60,6 @@ def short_address(pasted: re.Match[str]) -> str:
 MAX_BYTES = 50 << 20
 MAX_CELLS = 2_000
 MAX_CODE = 300_000  # letters in all code cells
-HANDED_OUT = Path(__file__).resolve().parents[1] / "notebooks"
 KINDS = {"code": "code", "markdown": "markdown", "raw": "raw", "heading": "markdown"}
 MARKS = ("answer", "check", "written", "rubric")
 # A cell of jupytext's or an editor's script, or of one that Jupyter's export made.
@@ -154,12 +154,17 @@ def notebook_by_cells(cells: Iterable[Cell]) -> str:
 
 @cache
 def handed_out(name: str) -> frozenset[str]:
-    """Return the texts of a notebook's cells as students get them; none where the package is alone."""
+    """Return the texts of a notebook's cells as students get them; none where notebooks are not here."""
+    return frozenset(cell.source.strip() for cell in handed_out_cells(name))
+
+
+def handed_out_cells(name: str) -> tuple[Cell, ...]:
+    """Return the cells of a notebook as students get it; none where notebooks are not on this machine."""
+    path = released_notebooks().get(name)
     try:
-        cells = read_submission(HANDED_OUT / f"{name}.ipynb").cells
+        return read_submission(path).cells if path else ()
     except UnreadableFile:
-        return frozenset()
-    return frozenset(cell.source.strip() for cell in cells)
+        return ()
 
 
 def forget_texts() -> None:

@@ -1,13 +1,12 @@
 """The reference answers and rubrics that a person reads beside written answers."""
 
-import contextlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from attn_course import register
-from attn_grader.notebook import UnreadableFile, read_submission
+from attn_course.course_files import solution_source
+from attn_grader.notebook import read_submission
 
 HEADING = re.compile(r"^#+ ", re.M)
 ABSENT = "the solutions are not on this machine."
@@ -23,12 +22,13 @@ class Reference:
     code: str = ""  # of its code part, with the marks of the solution
 
 
-def references(notebooks: Iterable[str], solutions: Path) -> dict[str, Reference]:
+def references(notebooks: Iterable[str]) -> dict[str, Reference]:
     """Return {question: reference} for the questions whose solutions are here."""
     references: dict[str, Reference] = {}
     for name in notebooks:
-        with contextlib.suppress(UnreadableFile):
-            cells = read_submission(solutions / f"{name}.py").cells
+        source = solution_source(name)
+        if source:
+            cells = read_submission(source).cells
             for question in register.questions_of(name):
                 references[question.id] = Reference(
                     _joined(cells, "written", question.id),

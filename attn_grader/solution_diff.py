@@ -28,11 +28,11 @@ class Pair:
     ours: str
 
 
-def answer_pairs(path: Path, notebook: str, solutions: Path) -> Iterator[Pair]:
+def answer_pairs(path: Path, notebook: str, solution: Path) -> Iterator[Pair]:
     """Yield a pair for every part of a notebook's questions."""
     theirs = read_submission(path).cells
-    ours = read_submission(solutions / f"{notebook}.py").cells
-    written = references([notebook], solutions)
+    ours = read_submission(solution).cells
+    written = references([notebook])
     for question in register.questions_of(notebook):
         for part in question.parts:
             left = text_of(cells_of(theirs, question, part), question)

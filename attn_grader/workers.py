@@ -23,11 +23,10 @@ from attn_course.command_line import missing_package
 from attn_course.errors import UserError
 from attn_grader.grade import Job, Settings, grade
 from attn_grader.notebook import (
-    HANDED_OUT,
     UnreadableFile,
     forget_texts,
+    handed_out_cells,
     one_line,
-    read_submission,
 )
 from attn_grader.record import Record, judge_digest
 from attn_grader.sandbox import kernel, policy
@@ -173,10 +172,9 @@ def start(settings: Settings) -> WarmProcess:
     if any(map(register.needs_torch, settings.notebooks)):
         modules += ["torch", "torch._dynamo"]  # drivers that watch operations load the second
     for name in settings.notebooks:
-        with contextlib.suppress(UnreadableFile):  # the package may be alone
-            for cell in read_submission(HANDED_OUT / f"{name}.ipynb").cells:
-                if cell.kind == "code":
-                    modules += IMPORT.findall(cell.source)
+        for cell in handed_out_cells(name):
+            if cell.kind == "code":
+                modules += IMPORT.findall(cell.source)
     child.import_all(modules)
     process = WarmProcess.forked(settings.tier)
     for name in settings.notebooks:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from classroom import filled, full_record, parts_of, right
-from course import ROOT
 
 from attn_course.verdict import State
 from attn_grader import grade, pages
@@ -28,7 +27,7 @@ from attn_grader.submissions import File
 
 NAME = "01_copying"
 QUESTION = "1.4"
-SOLUTIONS = references([NAME], ROOT / "solutions")
+SOLUTIONS = references([NAME])
 SOLUTION = SOLUTIONS[QUESTION].code
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from chromium import ASKING, Browser, needs_browser
 from classroom import full_record, png
-from course import ROOT
 from jupyter import wait_for
 
 from attn_course.verdict import State
@@ -40,7 +39,7 @@ def record_of(key):
 
 def gradebook_of(students, record_of=record_of, **known):
     files = [File(student, NAME, Path("nowhere"), f"{NAME}.ipynb") for student in students]
-    made = references([NAME], ROOT / "solutions")
+    made = references([NAME])
     return Gradebook(students, [NAME], files, record_of, references=made, **known)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 
 import pytest
 from classroom import all_right, cell, save
@@ -28,6 +29,43 @@ def test_the_verdicts_of_one_file_are_printed_and_nothing_is_written(tmp_path, t
     assert "your code stopped with" in lines[number + 1]
     assert any("1.1 derive correct" in line for line in lines)
     assert os.listdir(tmp_path) == [path.name]
+
+
+STOLEN = """
+import pathlib
+import attn_course
+source = pathlib.Path(attn_course.__file__).parent / "course" / "solutions" / "01_copying.py"
+text = source.read_text()
+exec(text[text.index("def copy_query"):].partition("# END SOLUTION")[0])
+"""
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The three packages as a wheel installs them, with notebooks and solutions inside."""
+    site = tmp_path_factory.mktemp("wheel") / "site-packages"
+    for name in ("attn_utils", "attn_course", "attn_grader"):
+        shutil.copytree(ROOT / name, site / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("notebooks", "solutions"):
+        target = site / "attn_course" / "course" / name
+        shutil.copytree(ROOT / name, target, ignore=shutil.ignore_patterns("[!0]*"))
+    program = f"import sys; sys.path.insert(0, {str(site)!r}); import attn_course.cli as cli; "
+    return [sys.executable, "-c", f"{program}sys.exit(cli.main())"]
+
+
+@needs_sandbox
+@pytest.mark.parametrize("tier", TIERS)
+def test_a_submission_cannot_read_the_solutions_of_an_installed_wheel(installed, tmp_path, tier):
+    found = all_right(NAME)
+    cell(found, "q1-4-code")["source"] = STOLEN
+    path = tmp_path / f"{NAME}.ipynb"
+    save(path, found)
+    done = on_a_machine_like(LIKE[tier], "grade", path, command=installed)
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith(f"{machine_points(NAME) - 1:g} of 6 points"), done.stdout
+    assert any("1.4 awaits a person · 0 of 1 points" in line for line in lines)
+    done = on_a_machine_like("", "diff", path, command=installed)
+    assert done.returncode == 0 and STOLEN.split()[-1] in done.stdout
 
 
 SENTENCES = {

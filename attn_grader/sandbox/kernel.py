@@ -204,13 +204,18 @@ def enter_namespaces() -> None:
         os._exit(code & 0xFF)
 
 
-def build_root(paths: Sequence[str]) -> None:
-    """Make a root that holds read-only views of `paths` and some devices, and nothing else."""
+def build_root(paths: Sequence[str], hidden: Sequence[Path]) -> None:
+    """Make a root that holds read-only views of `paths` and some devices, and nothing else.
+
+    hidden: folders below them that are empty there.
+    """
     call("mount", None, "/", None, Mount.REC | Mount.PRIVATE, None)
     trees = {path: read_only_tree(path) for path in [*paths, *DEVICES]}
     call("mount", "tmpfs", ROOT, "tmpfs", SAFE, "mode=755,size=1m")
     for path, tree in trees.items():
         put_tree(tree, Path(ROOT + path), is_file=path in DEVICES)
+    for folder in hidden:
+        call("mount", "tmpfs", f"{ROOT}{folder}", "tmpfs", SAFE | Mount.RDONLY, "size=4k")
     os.chdir(ROOT)
     call("pivot_root", ".", ".")
     call("umount2", ".", UMOUNT_DETACH)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import attn_course
 import attn_utils
+from attn_course.course_files import IN_WHEEL
 from attn_grader.sandbox import kernel
 from attn_grader.sandbox.kernel import (
     ABSENT,
@@ -94,6 +95,31 @@ def readable_paths() -> list[str]:
     paths = sorted(path for path in candidates if os.path.isdir(path))
     inside = tuple(f"{path}/" for path in paths)
     return [path for path in paths if not path.startswith(inside)]
+
+
+def hidden_folders(paths: Sequence[str]) -> list[Path]:
+    """Return the folders below readable ones that no submission may read: the solutions in a wheel."""
+    folder = IN_WHEEL.resolve() / "solutions"
+    above = [path for path in map(Path, paths) if path.resolve() in folder.parents]
+    folders = [path / folder.relative_to(path.resolve()) for path in above]
+    return [folder for folder in folders if folder.is_dir()]
+
+
+def rules_for_reading(paths: Sequence[str], hidden: Sequence[Path]) -> dict[str, kernel.Right]:
+    """Return {path: right} for Landlock, which has no way to take a right away below a path.
+
+    So a folder with a hidden one somewhere below it may only be listed, and each of the other things in
+    it may be read.
+    """
+    rules = dict.fromkeys(paths, kernel.READ)
+    for folder in hidden:
+        top = next(path for path in paths if Path(path) in folder.parents)
+        way = [above for above in folder.parents if above.is_relative_to(top)]
+        for above in way:
+            beside = [entry for entry in above.iterdir() if entry not in (*way, folder)]
+            rules |= {str(entry): kernel.READ for entry in beside if entry.exists()}
+            rules[str(above)] = kernel.Right.READ_DIR
+    return rules
 
 
 def limit(*, base: int, memory: int, seconds: int, threads: int = MAX_THREADS) -> None:
@@ -253,7 +279,8 @@ class Namespaces:
 
     def prepare(self) -> None:
         """Keep only what children may read, once everything is imported."""
-        kernel.build_root(readable_paths())
+        paths = readable_paths()
+        kernel.build_root(paths, hidden_folders(paths))
         program(FIRST_PID)
 
     def fork(self) -> int:
@@ -287,7 +314,7 @@ class Landlock:
     def prepare(self) -> None:
         """Note what children may read, and whether they may have a user of their own."""
         paths = readable_paths()
-        self.rules = dict.fromkeys(paths, kernel.READ)
+        self.rules = rules_for_reading(paths, hidden_folders(paths))
         self.rules |= dict.fromkeys(kernel.DEVICES, kernel.USE_DEVICE)
         if os.geteuid() == 0:
             status = Path("/proc/self/status").read_text()
