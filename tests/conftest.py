@@ -1,5 +1,6 @@
 """Puts the tests' own helpers on the path; no figure reaches the screen, no test is timed."""
 
+import logging
 import sys
 from pathlib import Path
 
@@ -19,6 +20,16 @@ def _same_numbers_for_the_next_test():
     yield
     if torch := sys.modules.get("torch"):
         torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(autouse=True)
+def _same_log_for_the_next_test():
+    """A command that was run here writes its log to an output which is closed after the test."""
+    yield
+    log = logging.getLogger("attn_course")
+    log.handlers.clear()
+    log.propagate = True
+    log.setLevel(logging.NOTSET)
 
 
 @pytest.fixture(scope="module")
