@@ -81,7 +81,7 @@ if repository:
         },
     }
 
-# The words under which a reader may search for what a notebook treats.
+# The words under which a reader may search for what a notebook treats, beside those in its text.
 SYNONYMS = {
     "01_copying": "hard attention, temperature, softmax",
     "05_keys_queries_values": "QKV, projections, routing",
@@ -148,13 +148,14 @@ def skip_fields(app, what, name, value, skip, options):
 
 
 def add_synonyms(app, doctree):
-    """Let the search find a page by its SYNONYMS, too."""
+    """Add a last line with the page's SYNONYMS: the search finds the page by them and shows the line."""
     from docutils import nodes
 
     words = SYNONYMS.get(app.env.docname)
     if words:
-        keywords = ",".join(re.split(r",? +", words))
-        doctree.append(nodes.meta("", name="keywords", content=keywords))
+        line = f"Words to search for: {words}."
+        page = next(doctree.findall(nodes.section))
+        page.append(nodes.paragraph("", "", nodes.emphasis("", line)))
 
 
 def remove_unused(app, error):

@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from importlib import metadata, resources
 from pathlib import Path
 from string import Template
@@ -24,6 +25,7 @@ from attn_course.figures.display import asset, style_sheet
 FIRST = register.NOTEBOOKS[0]  # its query plane opens the site
 PICTURE = re.compile(r'<img class="attn-picture" alt="(?P<alt>[^"]*)" src="(?P<source>[^"]+)"')
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
+WHEEL = re.compile(r"`dist/(attention_course-[\w.-]+\.whl)`")
 PLAYGROUND = "playground/index.html"
 WITH_PLAYGROUND = ("00", "06", "10", "11")  # the notebooks whose pages link to it
 # The pages of docs/ in the groups of the navigation; a page that is not named here is about contributing.
@@ -52,6 +54,7 @@ def make_site(root: Path, out: Path, python: Path) -> None:
     sources = work / "pages"
     shutil.rmtree(sources, ignore_errors=True)
     write_sources(root, sources, work / "figures")
+    write_wheel(root, sources / "downloads")
     run_sphinx(python, sources, work / "html", root)
     shutil.rmtree(out, ignore_errors=True)
     shutil.move(work / "html", out)
@@ -94,6 +97,14 @@ def write_sources(root: Path, folder: Path, figures: Path) -> None:
     }
     for name, text in texts.items():
         (folder / name).write_text(text, "utf-8")
+
+
+def write_wheel(root: Path, folder: Path) -> None:
+    """Write the wheel that the page on installing offers: a reader of the site may have nothing else."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    ran = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise UserError(f"the wheel could not be made:\n{ran.stdout}\n{ran.stderr}")
 
 
 def _solution(source: Path, repository: str) -> Any:
@@ -179,11 +190,16 @@ def _card(row: headings.Row, page: Any) -> str:
 
 
 def site_text(text: str, pages: set[str], repository: str) -> str:
-    """Return a page of docs/ for the site: its links lead to pages, or else to the repository."""
+    """Return a page of docs/ for the site: its links lead to pages, or else to the repository.
+
+    A link that is called after its file takes the title of the page. The wheel can be downloaded.
+    """
 
     def linked(match: re.Match[str]) -> str:
         target, _, anchor = match["target"].partition("#")
         is_page = target.removesuffix(".md") in pages
+        if is_page and match["text"] == target:
+            return f"[](<{match['target']}>)"
         if "://" in target or not target or is_page or target.startswith("images/"):
             return match[0]
         notebook = re.fullmatch(r"(?:\.\./)?notebooks/(\w+)\.ipynb", target)
@@ -195,7 +211,7 @@ def site_text(text: str, pages: set[str], repository: str) -> str:
         fragment = f"#{anchor}" if anchor else ""
         return f"[{match['text']}]({repository}/blob/{published_links.BRANCH}/{path}{fragment})"
 
-    text = LINK.sub(linked, text)
+    text = WHEEL.sub(r"{download}`\1 <downloads/\1>`", LINK.sub(linked, text))
     return text.replace("\n```csv\n", "\n```text\n")  # a language that Pygments lacks
 
 
@@ -204,14 +220,16 @@ def contents(rows: list[headings.Row], docs: set[str]) -> str:
     others = sorted(docs - {*LEARN, *TEACH, *CONTRIBUTE})
     titled = [f"{row.name[:2]} {row.title} <{row.name}>" for row in rows]
     groups = {
-        "Learn": [*titled, *(name for name in LEARN if name in docs)],
+        # The template writes the caption of the first group, Learn.
+        "": [*titled, *(name for name in LEARN if name in docs)],
         "Teach": [name for name in TEACH if name in docs],
         "Contribute": [*(name for name in CONTRIBUTE if name in docs), *others],
     }
     tables = []
     for caption, names in groups.items():
         lines = "\n".join(names)
-        tables.append(f"```{{toctree}}\n:hidden:\n:caption: {caption}\n\n{lines}\n```")
+        options = f":hidden:\n:caption: {caption}" if caption else ":hidden:"
+        tables.append(f"```{{toctree}}\n{options}\n\n{lines}\n```")
     return "\n\n".join(tables)
 
 
