@@ -105,6 +105,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", list_arguments)
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("doctree-read", add_synonyms)
+    app.connect("html-page-context", add_search_script)
     app.connect("build-finished", remove_unused, priority=900)  # after MathJax is copied
 
 
@@ -156,6 +157,12 @@ def add_synonyms(app, doctree):
         line = f"Words to search for: {words}."
         page = next(doctree.findall(nodes.section))
         page.append(nodes.paragraph("", "", nodes.emphasis("", line)))
+
+
+def add_search_script(app, name, template, context, doctree):
+    """Add the script that improves the excerpts, on the page of the search alone."""
+    if name == "search":
+        app.add_js_file("search.js", loading_method="defer")
 
 
 def remove_unused(app, error):
