@@ -355,8 +355,9 @@ for t in (10, 20, 40, 80):
     print(f"t = {t}: misses among the draws with ℓ > 0:", ", ".join(misses))
 
 # %% [markdown]
-# A single head misses the average almost always, and longer queries make it worse. With one query for each key, queries
-# twice as long miss it about half as often; other pairs that pass 4.2 may never miss it once they are long enough.
+# A single head misses the average almost always, and longer queries make it worse. A pair with one query for each key
+# misses the average about half as often if its queries are twice as long. Other pairs that pass 4.2 may never miss it once
+# they are long enough.
 
 # %% [markdown]
 # ## Common mistakes

@@ -194,7 +194,7 @@ for added in (None, "d"):
 # The check measures only $c_1$ and $c_2$, at $\rho = 10$ and $20$. Each may miss its limit by 1% of $\rho$. First find a
 # $V$ that makes two of the values equal to the wanted outputs; then decide which token should attend to which.
 #
-# *Predict:* at which $\rho$ does token 2 give nine tenths of its weight to one token? The slider below shows the answer.
+# *Predict:* at which $\rho$ does token 2 give nine tenths of its weight to one token? The slider shows the answer.
 
 
 # %% answer="5.3"
@@ -392,7 +392,8 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
-# 1. A mixture holds as much of $u_b$ as of $u_c$ and $u_d$ together, since $x_1$ and $x_3$ do.
+# 1. In each token the coefficient of $u_b$ is the sum of those of $u_c$ and $u_d$, so the same is true of every mixture; it
+#    is not true of $u_b$.
 # 2. It gives $u\,|v|^2$, and zero.
 # 3. $K^\top Q$; yes, many pairs have the same product.
 # 4. The distance from the target is $\rho$ times a weight that is left over, and only a growing difference makes this

@@ -66,8 +66,9 @@ plots.query_plane(keys, values, query=(3.0, 1.0), limit=4.0, title="whom a query
 # %% [markdown]
 # The direction of the query decides *which* keys it prefers, its length decides *how strongly*: colours are mixed near the
 # middle and become purer further out. (Key 1 has near neighbours on both sides, so its colour stays mixed longest.) On a
-# dashed border two keys have the same weight. At the origin every score is zero and all four keys have the same weight; there
-# is no other such point. For key 3 the query must be on the left. You will meet this figure again in 01 to 04.
+# dashed border two keys have the same weight. At the origin every score is zero and all four keys have the same weight;
+# there is no other such point. For key 3 the query must be far out on the left. You will meet this figure again in 01 to
+# 04.
 #
 # Here is the same query in numbers, computed with `attend`:
 
@@ -227,7 +228,7 @@ derive(
 # the query grew longer and longer in the same direction, and why. **Form:** replace the line in the cell below.
 #
 # Written answers are read by a person, who has a reference answer and a list of the ideas that earn points. If you study
-# alone, write your answer first; then `solution("0.3")` shows both, and you can mark yourself.
+# alone, write your answer first; then `solution("0.3")` shows your answer beside the reference, and you can mark yourself.
 
 # %% [markdown] written="0.3"
 # It approaches 1, the value of key 0, which has the largest score (3, against 2.8 for key 1). Making the query longer

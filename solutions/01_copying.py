@@ -313,8 +313,8 @@ check("1.5", copy_error_bound)
 #
 # **Given** $n \ge 2$ orthonormal keys in $d$ dimensions (at right angles, each of length one), scores *divided by*
 # $\sqrt d$, and the query $q = t\,k_j$. **Find** the smallest $t$ for which at most the share $\varepsilon$ of the weight
-# stays on the other keys together. (At $t = 0$ their share is $\frac{n-1}{n}$; you are asked for a smaller share.) **Form:**
-# `copy_sharpness(n, d, epsilon)`, returning a number.
+# stays on the other keys together. (At $t = 0$ their share is $\frac{n-1}{n}$, and $\varepsilon$ is smaller than that.)
+# **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
 #
 # *Predict* for $\varepsilon = 0.01$: if there are 10,000 keys instead of 100, must $t$ be 100 times as large, 10 times, or
 # less than twice? The cell after the check prints the answer.

@@ -299,8 +299,8 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
     plots.explore(density, t=(0.5, 8.0, 5.0), n=(2, 40, 2))
 
 # %% [markdown]
-# With $n = 2$ the density has one maximum, at one half, up to $t = 2$; beyond that it has two, which move to the ends. More
-# keys lower the weight of $a$ at every length, so the maximum near 0 grows.
+# With $n = 2$ and $t$ up to 2 the density has one maximum, at one half. For a larger $t$ it has two maxima, and they move
+# towards 0 and 1 as $t$ grows. More keys lower the weight of $a$ at every length, so the maximum near 0 grows.
 #
 # **Pause.** This is a good place to stop for a break. For 3.5 you need to remember only that a gap of a few units
 # between two scores decides which key gets the weight.

@@ -262,9 +262,9 @@ for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), s
 #
 # ### 9.4
 #
-# Scores can be learnt. **Write** two slots with the signature of 9.3. *Additive* attention looks at each pair of a query
-# $q$ and a key $k$, which is a vector of the memory, through a small network; *bilinear* attention compares them by a
-# matrix. The scores are
+# Scores can be learnt. **Write** two slots with the signature of 9.3. *Additive* attention gives each pair of a query
+# $q$ and a key $k$ (a vector of the memory) to a small network; *bilinear* attention compares them by a matrix. The
+# scores are
 #
 # $$s = W_S \tanh(W_Q q + W_K k)\tag{1}$$
 # $$s = q^\top W_K k / \sqrt D\tag{2}$$
@@ -520,10 +520,10 @@ check("9.8", greedy_search)
 # |---|---|---|
 # | device | `"cpu"` | `"cuda"`, found automatically |
 # | numbers | float32 | bfloat16 in the model, where the GPU has it; the loss in float32 |
-# | `BATCH` | 32 | 256: the loop over words is limited by the number of calls, not by their size |
+# | `BATCH` | 32 | 256: a call costs time mostly because it is made, and hardly more for a larger batch |
 # | `corpus` and `size`, second cell | invented scenes, 1000 | `corpora.multi30k()`, 4000 |
 # | `width` of `fit`, `STEPS` | 128, 340 (four passes) | 384, 2300 (twenty passes) |
-# | `FOLDER` | `None` | a folder that outlives the runtime: the same cell goes on where it stopped (empty it when you change a part) |
+# | `FOLDER` | `None` | a folder that is kept when the session ends: the same cell then goes on where it stopped (empty the folder when you change a part) |
 #
 # First the models see only 64 sentences, again and again. *Predict:* can the model with the slot *none*, which has no
 # attention, learn them by heart?
