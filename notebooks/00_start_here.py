@@ -41,10 +41,10 @@ from attn_utils import attend
 # %% [markdown]
 # ## What the course is about
 #
-# A translation model reads a German sentence and writes an English one, word by word. Before it writes a word, it *looks* at
-# the German words, at some of them more than at others. The map below was recorded from the model that is bundled with this
-# course. Each row belongs to one English word and shows how its attention was divided among the German words. *Predict*
-# where the darkest cells lie: in which rows do you expect one dark cell, and in which several pale ones?
+# A translation model reads a German sentence and writes an English one, word by word. Before it writes a word, it *looks*
+# at the German words, at some of them more than at others. The map below was recorded from the model that is bundled with
+# this course. Each row belongs to one English word and shows how its attention was divided among the German words.
+# *Predict* which rows have one dark cell, and which rows have several pale cells.
 
 # %%
 # my prediction: ...
@@ -78,8 +78,9 @@ plots.query_plane(keys, values, query=(3.0, 1.0), limit=4.0, title="whom a query
 # %% [markdown]
 # The direction of the query decides *which* keys it prefers, its length decides *how strongly*: colours are mixed near the
 # middle and become purer further out. (Key 1 has near neighbours on both sides, so its colour stays mixed longest.) On a
-# dashed border two keys have the same weight. At the origin every score is zero and all four keys have the same weight; there
-# is no other such point. For key 3 the query must be on the left. You will meet this figure again in 01 to 04.
+# dashed border two keys have the same weight. At the origin every score is zero and all four keys have the same weight;
+# there is no other such point. For key 3 the query must be far out on the left. You will meet this figure again in 01 to
+# 04.
 #
 # Here is the same query in numbers, computed with `attend`:
 
@@ -145,21 +146,22 @@ check("0.1", lambda values: sum(values))
 check("0.1", lambda values: 1 / 0)
 
 # %% [markdown]
-# If you are stuck, ask for a hint. Run the cell again to get the next one as well. No hint gives the answer away. Where a
-# question has several parts, `hint("1.1 derive")` gives the hints of one part alone (`derive`, `code` or `written`).
+# If you are stuck, ask for a hint. Each time you run the cell again, it shows one more hint. No hint gives the answer away.
+# Where a question has several parts, `hint("1.1 derive")` gives the hints of one part alone (`derive`, `code` or
+# `written`).
 
 # %%
 hint("0.1")
 
 # %% [markdown]
-# Once an answer is correct, `solution` shows the reference beside your own answer, with the lines that differ marked. Until
-# then it tells you how many hints are left, and how to see the reference anyway.
+# Once an answer is correct, `solution` shows the reference beside your own answer, with the lines that differ marked.
+# Before that, `solution` tells you how many hints are left, and how you can see the reference all the same.
 
 # %% tags=["spoiler", "nbval-ignore-output"]
 solution("0.1")
 
 # %% [markdown]
-# `progress` shows how far you are in every notebook, and which question is next. Each notebook ends with it.
+# `progress` shows how far you are in every notebook, and which question is next. The last cell of each notebook calls it.
 
 # %% tags=["nbval-ignore-output"]
 progress()
@@ -209,9 +211,9 @@ derive((total, "what is given"), (2 / (2 - x**2), "adding denominators"), where=
 # | numbers $a_1, a_2, \dots$ | `a = sp.IndexedBase("a")`, then `a[k]` |
 # | $\sum_{k=1}^n e^{a_k}$ | `sp.Sum(sp.exp(a[k]), (k, 1, n))` |
 #
-# A line may also be *tied* to the line before it by `>`, `>=`, `<` or `<=`: write `(">", expression, reason)`. And `where` says
-# what a letter stands for: below, `where={T: powers}` says that $T$ is the sum of all $e^{a_k}$. A letter of your own is allowed
-# wherever `where` gives it a value.
+# The sign between two lines need not be an equals sign. For `>`, `>=`, `<` or `<=`, write `(">", expression, reason)`. The
+# argument `where` says what a letter stands for: below, `where={T: powers}` says that $T$ is the sum of all $e^{a_k}$. You
+# may use a letter of your own if `where` gives it a value.
 
 # %%
 k, n = sp.symbols("k n", integer=True, positive=True)
@@ -239,7 +241,7 @@ derive(
 # the query grew longer and longer in the same direction, and why. **Form:** replace the line in the cell below.
 #
 # Written answers are read by a person, who has a reference answer and a list of the ideas that earn points. If you study
-# alone, write your answer first; then `solution("0.3")` shows both, and you can mark yourself.
+# alone, write your answer first; then `solution("0.3")` shows your answer beside the reference, and you can mark yourself.
 
 # %% [markdown] written="0.3"
 # *Your answer to 0.3: replace this line.*

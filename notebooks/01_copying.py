@@ -34,10 +34,10 @@ from attn_utils import attend, softmax
 # %% [markdown]
 # ## Which row copies?
 #
-# Here is the map of [00](00_start_here.ipynb) once more. Each row shows how one English word divided its attention among the
-# German words. If a row gave all of its weight to one German word, the output of that row would be the value of that word,
-# unchanged: attention would *copy* it. *Predict* which row comes closest to copying, and which is furthest from it. (On the
-# path of 90 minutes, answer the code of 1.1, then 1.3, 1.4 and 1.7.)
+# Here is the map of [00](00_start_here.ipynb) once more. Each row shows how one English word divided its attention among
+# the German words. If a row gave all of its weight to one German word, the output of that row would be the value of that
+# word, unchanged: attention would *copy* it. *Predict* which row comes closest to copying, and which is furthest from it.
+# (If you follow the path of 90 minutes that 00 describes, answer only the code of 1.1, then 1.3, 1.4 and 1.7.)
 
 # %%
 # my prediction, the closest and the furthest row: ...
@@ -64,7 +64,7 @@ for word, german, weight in found.strongest():
 # | $s_i = k_i^\top q$ | the score of item $i$ | $(n,)$ | `scores` |
 # | $\alpha_i$ | the weight of item $i$, or of several items together | $(n,)$ | `weights` |
 # | $c$, $c_i$ | the context: the output of attention | $(d_v,)$ | `context` |
-# | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: how far the score of item $j$ is above the next one | number | `gap` |
+# | $\Delta = s_j - \max_{i \ne j} s_i$ | the gap: how far the score of item $j$ is above the best of the others | number | `gap` |
 # | $Z = \sum_h e^{s_h}$ | the sum of the exponentials, by which each of them is divided | number | `Z` |
 # | $t$ | the size of a query, as in $q = t\,k_j$ or $q = t(k_a + k_b)$ | number | `t` |
 # | $\varepsilon$ | the share of the weight that the other keys may have | number | `epsilon` |
@@ -78,8 +78,8 @@ for word, german, weight in found.strongest():
 # $$\alpha_i = \frac{e^{s_i}}{\sum_{h=1}^{n} e^{s_h}}, \qquad c = \sum_{i=1}^{n} \alpha_i v_i . \tag{1}$$
 #
 # The cell below computes both for four keys. The scores are left as they are (`scale=1.0`); later notebooks divide them by
-# $\sqrt d$. The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times that
-# key.
+# $\sqrt d$. The query points along key 0, whose value is 1. *Predict* the context when the query is 1, 4 and 16 times key
+# 0.
 
 # %%
 # my prediction for 1, 4, 16 times key 0: ...
@@ -104,9 +104,9 @@ land = np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0], [0.3, 0.2]])
 plots.query_plane(land, query=(2.6, -1.0), hull=True, land=True, title="who wins where")
 
 # %% [markdown]
-# Nowhere. A key inside the *convex hull* of the others (the dotted outline) never wins: in every direction some other key
-# reaches further. Pull key 4 out across the outline, and a sector opens in which it wins. A long query inside that sector
-# copies the value of key 4; a query on a dashed border never copies, however long it is.
+# Nowhere. A key inside the *convex hull* of the others (the dotted outline) never wins: whatever the direction of the query
+# is, some other key has a larger score. Pull key 4 out across the outline, and a sector opens in which it wins. A long
+# query inside that sector copies the value of key 4; a query on a dashed border never copies, however long it is.
 
 # %% [markdown]
 # ### 1.1 Weights from scores
@@ -142,7 +142,7 @@ check("1.1", sum_of_weights, one_weight)
 
 # %% [markdown]
 # Now compute the weights. **Given** a query, keys, and a positive number `scale` that multiplies every score. **Compute**
-# the weights of equation (1) for scores up to 10,000 in size, positive or negative, without overflow and without a warning.
+# the weights of equation (1) without overflow and without a warning. The scores may be any numbers from -10,000 to 10,000.
 # **Form:** `attention_weights(query, keys, scale=1.0)`, returning $n$ numbers.
 #
 # *Predict:* from which score on does `np.exp` return infinity? And can a computed weight be exactly zero, although you have
@@ -195,8 +195,8 @@ display(at_least, at_most)
 check("1.2", at_least, at_most)
 
 # %% [markdown]
-# In the figure all rivals score exactly $\Delta$ less than key $j$. *Predict* how the curves for 1, 10, 100 and 1000 rivals
-# differ: in shape, in steepness, or only in position?
+# In the figure all rivals score exactly $\Delta$ less than key $j$. This gap is also called the *lead* of key $j$.
+# *Predict* how the curves for 1, 10, 100 and 1000 rivals differ: in shape, in steepness, or only in position?
 
 # %%
 # my prediction: ...
@@ -221,8 +221,8 @@ plots.curves(gaps, series, **label)
 # whether the weight of key $j$ is almost 1. **Form:** `copies(scores, j)`, returning `True` or `False`. In the cases that the
 # check tries, this weight is either at most 0.8 or at least 0.9999, so the exact threshold does not matter.
 #
-# *Predict:* do the scores $(0.02, 0.0001, 0.0001)$ copy the first value? Do $(1000, 990, 990)$? Does a score of 9 against
-# one rival with score 0? Against a thousand such rivals?
+# *Predict* whether the first value is copied in each of four cases: the scores are $(0.02, 0.0001, 0.0001)$; they are
+# $(1000, 990, 990)$; the first score is 9 and one rival scores 0; the first score is 9 and a thousand rivals score 0.
 
 
 # %% answer="1.3"
@@ -247,9 +247,10 @@ found = [softmax(np.array(scores))[0] for scores in settings.values()]
 plots.bars(found, list(settings), xlabel="score of the first item", ylabel="weight of its value")
 
 # %% [markdown]
-# The softmax sees *differences* of scores: a score that is 200 times as large as the others copies nothing, and a lead of 10
-# between scores near 1000 copies almost perfectly. A lead of 9 copies against one rival; against a thousand rivals
-# it gets most of the weight, and against fifty thousand only a small part of it.
+# The softmax depends only on *differences* of scores. A score of 0.02 is 200 times as large as its rivals, and yet it
+# copies nothing. A score of 1000 has a lead of 10 over rivals at 990, and it copies almost perfectly. A lead of 9 copies
+# against one rival; against a thousand rivals it gets most of the weight, and against fifty thousand only a small part of
+# it.
 #
 # **Pause.** This is about the middle of the notebook and a good place to stop for a break. From here on you need two results:
 # weights depend on differences of scores, and a key copies when its lead is large enough for the number of its rivals.
@@ -325,8 +326,8 @@ check("1.5", copy_error_bound)
 #
 # **Given** $n \ge 2$ orthonormal keys in $d$ dimensions (at right angles, each of length one), scores *divided by*
 # $\sqrt d$, and the query $q = t\,k_j$. **Find** the smallest $t$ for which at most the share $\varepsilon$ of the weight
-# stays on the other keys together. (At $t = 0$ their share is $\frac{n-1}{n}$; you are asked for a smaller share.) **Form:**
-# `copy_sharpness(n, d, epsilon)`, returning a number.
+# stays on the other keys together. (At $t = 0$ their share is $\frac{n-1}{n}$, and $\varepsilon$ is smaller than that.)
+# **Form:** `copy_sharpness(n, d, epsilon)`, returning a number.
 #
 # *Predict* for $\varepsilon = 0.01$: if there are 10,000 keys instead of 100, must $t$ be 100 times as large, 10 times, or
 # less than twice? The cell after the check prints the answer.
@@ -367,8 +368,8 @@ if check("1.6", copy_sharpness):
 # ## Common mistakes
 #
 # People often believe that one of the first six conditions printed below is enough for copying. The number beside each
-# condition is the weight of a key that satisfies it: the weight is well below 1, so the value is not copied. The next two lines
-# show that all scores may be positive, or all negative, when a value is copied.
+# condition is the weight of a key that satisfies the condition. The weight is well below 1, so the value is not copied. In
+# the next two lines a value is copied: in the first of them all scores are positive, in the second all are negative.
 #
 # The last line but one is about another mistake: "a weight can be exactly 0 or 1". By 1.1 this is false for two keys or
 # more; a weight printed as 0 or 1 has been rounded. The last line shows where `np.exp` overflows.
@@ -410,9 +411,11 @@ with np.errstate(over="ignore"):
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
-# 1. Every exponential is multiplied by the same factor, which cancels. 2. The scores $(3, 1)$: their difference is 2, and that
-# of the others is 1. 3. By $\log m$ for $m$ rivals, since $\log m^2 = 2 \log m$.
-# 4. Yes, if $v_j$ is a mixture of the other values. 5. It must lie outside the convex hull of the other keys.
+# 1. Every exponential is multiplied by the same factor, which cancels.
+# 2. The scores $(3, 1)$: their difference is 2, and the difference of $(103, 102)$ is 1.
+# 3. By $\log m$ for $m$ rivals, since $\log m^2 = 2 \log m$.
+# 4. Yes, if $v_j$ is a mixture of the other values.
+# 5. It must lie outside the convex hull of the other keys.
 #
 # </details>
 #

@@ -105,9 +105,9 @@ names = ["key a", "key b", "key 3"]
 plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders are ties")
 
 # %% [markdown]
-# On the dashed border between their sectors $a$ and $b$ have the same weight, near the origin and far from it. Near the
-# origin the third key has some weight as well; further out along the border it has almost none. As soon as the query leaves
-# the border, one of the two keys wins, and it wins more clearly the longer the query is.
+# Everywhere on the dashed border between their two sectors, the keys $a$ and $b$ have the same weight. Near the origin the
+# third key has some weight as well; further out along the border it has almost none. As soon as the query leaves the
+# border, one of the two keys wins, and it wins more clearly the longer the query is.
 #
 # Does an average lose information? Twice the average of two values is their sum. Suppose that the value of $a$ always
 # lies in one subspace and the value of $b$ in another. Can each of the two be recovered from the sum?
@@ -117,10 +117,11 @@ plots.query_plane(trio, query=(2.2, 1.2), names=names, limit=4.5, title="borders
 #
 # *code + written · 1.5 points · 16 min*
 #
-# **Given** two matrices $A$ and $B$ of height $d$ with orthonormal columns ($A^\top A = I$, $B^\top B = I$) and
-# $A^\top B = 0$. **Find** a matrix $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of $A$'s columns and *every*
-# $v_b$ in that of $B$'s columns, and **prove** that your matrix does so: say where $A^\top A = I$ is used, and where
-# $A^\top B = 0$. **Form:** `projection(A, B)`, returning a $(d, d)$ array; the proof in words and formulas.
+# **Given** two matrices $A$ and $B$ with $d$ rows and orthonormal columns ($A^\top A = I$, $B^\top B = I$) and
+# $A^\top B = 0$. **Find** a matrix $M$ with $M(v_a + v_b) = v_a$ for *every* $v_a$ in the span of the columns of $A$ and
+# *every* $v_b$ in the span of the columns of $B$. **Prove** that your matrix does so, and say where you use $A^\top A = I$
+# and where you use $A^\top B = 0$. **Form:** `projection(A, B)`, returning a $(d, d)$ array; the proof in words and
+# formulas.
 #
 # *Predict:* is there only one such matrix?
 
@@ -205,10 +206,10 @@ def draw(t, n):
 plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 
 # %% [markdown]
-# The curves rise from $1/n$ towards one half, and each is the one before it, shifted to the right: ten times as many *other*
-# keys always need the same additional height. The height $t$ that is needed for $n$ keys therefore grows like $\log n$, and a
-# length that is enough for the largest number of keys is enough for all. Set $n = 2$ on the slider: with no other key, every
-# height gives the average.
+# The curves rise from $1/n$ towards one half. Each of the four fixed curves is the same number of units to the right of the
+# one before it: ten times as many *other* keys always need the same additional height. The height $t$ that is needed for
+# $n$ keys therefore grows like $\log n$. A query that is long enough for the largest number of keys is long enough for
+# every smaller number. Set $n = 2$ on the slider: with no other key, every height gives the average.
 #
 # **A good place for a pause.** You can build a query that averages two values. The second half derives the weights exactly,
 # and asks how long the query must be.
@@ -218,12 +219,12 @@ plots.explore(draw, t=(0.0, 14.0, 4.0), n=(2, 200, 30))
 #
 # *derive · 2.5 points · 13 min*
 #
-# **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and so
-# on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (that of $b$ is found in the same way) and
-# the score $s_i$ of any other key; then **find** $\alpha_a$ as a function of $t$ and $n$ alone, from the definition of the
-# softmax. **Form:** three derivations, `score_a`, `score_i` and `two_tied`. The first lines and the values of the symbols
-# are given: `query` says what the scores are, `orthonormal` what the products are, and `where=query | orthonormal` joins the
-# two dictionaries.
+# **Given** orthonormal keys and the query $q = t(k_a + k_b)$. Write $g_{aa} = k_a^\top k_a$, $g_{ab} = k_a^\top k_b$, and
+# so on, so that $s_a = k_a^\top q = t(g_{aa} + g_{ab})$. **Find** the score $s_a$ (the score $s_b$ is found in the same
+# way) and the score $s_i$ of any other key. Then **find** the weight $\alpha_a$ from the definition of the softmax, as a
+# function of $t$ and $n$ alone. **Form:** three derivations, `score_a`, `score_i` and `two_tied`. The first lines and the
+# values of the symbols are given: the dictionary `query` holds the scores, `orthonormal` holds the products, and
+# `where=query | orthonormal` joins the two.
 
 # %%
 t, s_a, s_b, s_i = sp.symbols("t s_a s_b s_i", real=True)
@@ -313,8 +314,8 @@ print(f"a single value of 10 needs t = {heights[np.argmax(left <= 0.01)]:.2f}")
 
 # %% [markdown]
 # Ten times as many keys always need about the same additional height, the logarithm of ten. A moderately large $t$ is
-# therefore enough for very many keys, but not if scores are divided by $\sqrt d$: at $d = 64$ the query must be eight times
-# as long.
+# therefore enough for very many keys. If scores are divided by $\sqrt d$, the same query is too short: at $d = 64$ it must
+# be eight times as long.
 #
 # **Attention is kernel smoothing.** If keys have length one, then $\lVert k_i - k_0\rVert^2 = 2 - 2\,k_i^\top k_0$. The
 # weights of the query $t\,k_0$ are therefore proportional to $e^{-t\lVert k_i - k_0\rVert^2/2}$, a bell curve of the distance.
@@ -373,10 +374,11 @@ with np.errstate(all="ignore"):
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
-# 1. None: every score changes by the same number. 2. The check looks at the weights, which decide the output for all values
-# at once. 3. In a tie, if there are no other keys or if the mean of the other values is the average itself. 4. No: the
-# height becomes ten eighths, which leaves more than half of the weight on the other eight keys. 5. The difference of the two
-# tied scores, and the leftover; a larger $t$ makes the leftover smaller.
+# 1. No weight changes, because every score changes by the same number.
+# 2. The check looks at the weights, which decide the output for all values at once.
+# 3. The two keys must be tied, and there are no other keys, or the weighted mean of the other values is the average itself.
+# 4. No: the height becomes ten eighths, which leaves more than half of the weight on the other eight keys.
+# 5. The difference of the two tied scores, and the leftover; a larger $t$ makes the leftover smaller.
 #
 # </details>
 

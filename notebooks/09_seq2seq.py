@@ -8,8 +8,9 @@
 #
 # After this notebook you can
 #
-# - **implement** encoder, attention, decoder, loss, training loop and search, none of which padding can disturb,
-# - **show** why a decoder must give the same one step at a time and all steps at once,
+# - **implement** encoder, attention, decoder, loss, training loop and search, so that padding changes none of their
+#   results,
+# - **show** why a decoder must give the same logits in two ways: one step at a time, and all steps in one call,
 # - **predict** which kind of attention lets a translator learn long sentences.
 
 # %%
@@ -52,10 +53,11 @@ def working(question, **mine):
 # ## Text and model
 #
 # A program invents German scenes and their English translations, and words are cut into **subwords**. The **encoder**
-# reads German with a GRU (gated recurrent unit: it updates a vector, its state, word by word) in each direction; all its
-# states together are the *memory*. The **decoder** writes English, one subword a step. Its state asks the **slot**, which
-# holds the attention and gives back a *context*, an average of the memory. You build the boxes of the diagram. (A part
-# that you have not written is replaced by the course's, so the notebook always runs.)
+# reads German with a GRU (gated recurrent unit: it updates a vector, its state, word by word) in each direction; all
+# its states together are the *memory*. The **decoder** writes English, one subword a step. At each step its state is a
+# query to the **slot**, the place for one of several kinds of attention. The slot returns a *context*, an average of
+# the memory. You build the boxes of the diagram. (A part that you have not written is replaced by the course's, so the
+# notebook always runs.)
 #
 # <!-- notation -->
 #
@@ -105,9 +107,9 @@ plots.diagram(boxes, arrows, strong=[slot], ax=plots.panels(1, width=9, height=3
 # A batch is a rectangle, and sentences are not equally long: shorter ones are filled up with **padding**.
 #
 # **Given** a list of sentences, which are lists of ids (none is empty, none contains `pad`). **Write**
-# `pad_batch(sentences, pad)` → `(ids, mask)`: ids (B, S), long, and mask (B, S), boolean, True = a real subword. S is
-# the length of the longest sentence of *this* batch. Row i is sentence i, and padding comes at the end. Leave the lists as
-# they are.
+# `pad_batch(sentences, pad)` → `(ids, mask)`: ids (B, S) of type `torch.long`, and mask (B, S), boolean, True = a real
+# subword. S is the length of the longest sentence of *this* batch. Row i is sentence i, and padding comes at the end.
+# Leave the lists as they are.
 #
 # *Predict:* if 32 sentences are drawn at random, what share of the batch is padding? And if they are of similar length?
 
@@ -139,18 +141,20 @@ for (name, groups), ax in zip(batches.items(), plots.panels(2, height=3), strict
     plots.matrix(mask, rows=rows, columns=columns, title=title, **axis, ax=ax)
 
 # %% [markdown]
-# Each map is a batch of middling padding; its title counts all batches of a pass. Training sorts by the English length,
-# so some padding remains in the German half. In a batch of similar lengths a mistake with padding hardly shows.
+# Each map shows a batch with a typical amount of padding. Its title gives the share of padding in all batches of one
+# pass over the training sentences. Training sorts by the English length, so some padding remains in the German half.
+# In a batch of similar lengths a mistake with padding hardly shows.
 #
 # ### 9.2 The encoder
 #
 # *code · 3 points · 13 min*
 #
-# **Given** ids (B, S) and mask (B, S). **Write** an embedding and a GRU in each direction, each with half of the width;
-# the joined states, normalised by `nn.LayerNorm`, are the **memory** (B, S, D). The last states of *both* directions
-# make the decoder's first state (B, D), through `nn.Linear` and tanh. **Form:** `Encoder(num_tokens, width)`, whose
-# `forward(ids, mask)` returns `(memory, state)`. The result of a sentence depends neither on padding nor on the other
-# sentences (`pack_padded_sequence` helps). At padding the memory may hold any finite numbers. Dropout of 0.1 is usual.
+# **Given** ids (B, S) and mask (B, S). **Write** an embedding and a GRU in each direction, each with half of the
+# width; the joined states, normalised by `nn.LayerNorm`, are the **memory** (B, S, D). The last states of *both*
+# directions make the decoder's first state (B, D), through `nn.Linear` and tanh. **Form:**
+# `Encoder(num_tokens, width)`, whose `forward(ids, mask)` returns `(memory, state)`. The result of a sentence must
+# depend neither on padding nor on the other sentences (`pack_padded_sequence` helps). At padding the memory may hold
+# any finite numbers. You may add dropout; 0.1 is usual.
 #
 # *Predict:* padding stands at the end; which direction does it disturb?
 
@@ -188,7 +192,8 @@ axis = {"xlabel": "places of padding", "ylabel": "distance of the first state", 
 plots.curves(range(9), distance, **axis)
 
 # %% [markdown]
-# Unless the batch is packed, the backward GRU starts in the padding, and the decoder's first state moves.
+# If the batch is not packed, the backward GRU starts in the padding, and the decoder's first state changes with the
+# amount of padding.
 #
 # ## The slot
 #
@@ -200,11 +205,12 @@ plots.curves(range(9), distance, **axis)
 # *code · 2 points · 13 min*
 #
 # **Write** three modules: *none* returns zeros as context and as weights; *mean* averages the real places of each
-# sentence, for every query alike; *dot* weights them by a softmax of dot products divided by $\sqrt D$, without
-# projections. **Form:** each returns `(context, weights)`, (B, T, D) and (B, T, S). Padding must have no influence. Make
-# new tensors by `queries.new_zeros`, so that a GPU works too.
+# sentence, for every query alike; *dot* averages the real places with weights, a softmax of dot products divided by
+# $\sqrt D$, without projections. **Form:** each returns `(context, weights)`, (B, T, D) and (B, T, S). Padding must
+# have no influence. Make new tensors by `queries.new_zeros`, so that a GPU works too.
 #
-# *Predict:* which of the three could translate three words, and which could translate twenty?
+# *Predict:* which of the three could translate a sentence of three words, and which could translate one of twenty
+# words?
 
 
 # %% answer="9.3"
@@ -262,9 +268,9 @@ for (name, (slot, look)), ax in zip(maps.items(), plots.panels(3, height=2.6), s
 #
 # *code · 1 point · 11 min*
 #
-# Scores can be learnt. **Write** two slots with the signature of 9.3. *Additive* attention looks at each pair of a query
-# $q$ and a key $k$, which is a vector of the memory, through a small network; *bilinear* attention compares them by a
-# matrix. The scores are
+# Scores can be learnt. **Write** two slots with the signature of 9.3. *Additive* attention gives each pair of a query
+# $q$ and a key $k$ (a vector of the memory) to a small network; *bilinear* attention compares them by a matrix. The
+# scores are
 #
 # $$s = W_S \tanh(W_Q q + W_K k)\tag{1}$$
 # $$s = q^\top W_K k / \sqrt D\tag{2}$$
@@ -314,7 +320,8 @@ for (name, series), ax in zip(lines.items(), plots.panels(2, height=3), strict=T
     plots.curves(x, series, xlabel="first feature of q", ylabel="score", title=name, ax=ax)
 
 # %% [markdown]
-# For one key the bilinear score is a plane over the queries; the additive score is a bent sheet.
+# Both panels show the scores of one key for many queries. The bilinear score changes along straight lines, the
+# additive score along curves.
 #
 # **A good place for a pause.**
 #
@@ -322,10 +329,10 @@ for (name, series), ax in zip(lines.items(), plots.panels(2, height=3), strict=T
 #
 # *code · 4 points · 17 min*
 #
-# One **step** joins the embedded last word with a vector from the step before (**input feeding**) and makes one
-# `nn.GRUCell` step. The new hidden state, normalised, asks the slot. Hidden state and context go through `nn.Linear` and
-# tanh: this vector (B, D) gives the logits and is *fed* to the next step. In training the decoder reads the true words,
-# not its own: **teacher forcing**.
+# One **step** joins the embedded last word with a vector from the step before (**input feeding**) and calls
+# `nn.GRUCell` once. The new hidden state, normalised, is the query to the slot. Hidden state and context go through
+# `nn.Linear` and tanh: this vector (B, D) gives the logits and is *fed* to the next step. In training the decoder
+# reads the true words, not its own: **teacher forcing**.
 #
 # **Write** `step(tokens (B,), state, memory, mask)` → `(logits (B, num_tokens), state, weights (B, S))` and
 # `forward(inputs (B, T), state, memory, mask)` → logits (B, T, num_tokens). A state is a tuple of tensors,
@@ -381,7 +388,7 @@ for name, run in {"a step at a time": one_by_one, "all at once": lambda: gru(x)[
 #
 # $$-(1-\kappa)\log \mathrm{prob}_{\text{right}} - \kappa\,\overline{\log \mathrm{prob}},\tag{3}$$
 #
-# where the bar is the mean over all subwords. You may use `F.cross_entropy`.
+# where the bar is the mean over all `num_tokens` subwords. You may use `F.cross_entropy`.
 #
 # *Predict:* of two sentences with 2 and 20 words, which one counts more?
 
@@ -411,17 +418,17 @@ for count in range(13):
 plots.curves(range(13), series, xlabel="columns of padding", ylabel="loss of one batch", dots=True)
 
 # %% [markdown]
-# Both mistakes make the loss look better the more padding there is. A sentence of 20 words counts ten times as much as
-# one of 2: each *word* counts alike.
+# The more padding there is, the better the loss looks with either of the two mistakes. A sentence of 20 words counts
+# ten times as much as one of 2: each *word* counts alike.
 #
 # ### 9.7 The training loop
 #
 # *code · 0.5 points · 7 min*
 #
-# **Given** a stream of batches, a function `loss_of(model, batch)` and an optimiser. **Write** `train(model, batches,
-# loss_of, optimiser, clip)`. For each batch, clear the gradients, compute the loss, go backward, clip the norm of the
-# *whole* gradient to `clip` (a shorter one stays as it is), and take a step. The model is in training mode. **Form:** the
-# list of all losses, as numbers.
+# **Given** a stream of batches, a function `loss_of(model, batch)` and an optimiser. **Write**
+# `train(model, batches, loss_of, optimiser, clip)`. For each batch, clear the gradients, compute the loss, go
+# backward, clip the norm of the *whole* gradient to `clip` (a shorter one stays as it is), and take a step. Put the
+# model into training mode. **Form:** the list of all losses, as numbers.
 #
 # *Predict:* what happens if the gradients are never cleared?
 
@@ -462,19 +469,20 @@ check("9.8", greedy_search)
 # %% [markdown]
 # ## Learning by heart
 #
-# The next cell joins the parts, and uses a GPU where there is one. On a GPU, change the other values to those in the
-# right-hand column, which could not be measured here:
+# The next cell joins the parts, and uses a GPU where there is one. The device and the numbers are chosen for you. If
+# you have a GPU, change the other values to those in the right-hand column. They could not be measured here:
 #
 # | | on a CPU | on a GPU |
 # |---|---|---|
 # | device | `"cpu"` | `"cuda"`, found automatically |
 # | numbers | float32 | bfloat16 in the model, where the GPU has it; the loss in float32 |
-# | `BATCH` | 32 | 256: the loop over words is limited by the number of calls, not by their size |
+# | `BATCH` | 32 | 256: a call costs time mostly because it is made, and hardly more for a larger batch |
 # | `corpus` and `size`, second cell | invented scenes, 1000 | `corpora.multi30k()`, 4000 |
 # | `width` of `fit`, `STEPS` | 128, 340 (four passes) | 384, 2300 (twenty passes) |
-# | `FOLDER` | `None` | a folder that outlives the runtime: the same cell goes on where it stopped (empty it when you change a part) |
+# | `FOLDER` | `None` | a folder that is kept when the session ends: the same cell then goes on where it stopped (empty the folder when you change a part) |
 #
-# First, 64 sentences alone, again and again. *Predict:* can *none* learn them by heart, without any attention?
+# First the models see only 64 sentences, again and again. *Predict:* can the model with the slot *none*, which has no
+# attention, learn them by heart?
 
 # %% tags=["nbval-ignore-output"]
 # my prediction: ...
@@ -539,9 +547,10 @@ plots.curves(range(len(curves["dot"])), curves, xlabel="step", ylabel="loss, 64 
 #
 # ## Three translators
 #
-# Now all sentences, in four passes. The next cell trains your own *none* and *dot*, and prints first how long each may
-# take. Below them stand the recorded runs of the course's own parts, with three seeds for each slot. *Predict* the order
-# of the BLEU scores on new sentences, and how far *none* and *dot* are apart.
+# The next cell trains two models of your own, with the slots *none* and *dot*, in four passes over all sentences. It
+# first prints how long each may take. Below your results it prints the recorded runs of the course's own parts, with
+# three seeds for each slot. *Predict* the order of the BLEU scores on new sentences, and the difference between *none*
+# and *dot*.
 
 # %% tags=["nbval-ignore-output"]
 # my prediction: ...
@@ -564,11 +573,12 @@ heights = {
 plots.bars(heights, list(chosen), ylabel="test BLEU", xlabel="slot", top=100)
 
 # %% [markdown]
-# Without attention one vector must carry a whole German sentence. If your own *dot* stays below 60, look at 9.2 and 9.5:
-# did you normalise? Without `nn.LayerNorm` attention starts late.
+# Without attention one vector must carry a whole German sentence. If your own *dot* stays below 60, look at 9.2 and
+# 9.5: did you normalise? Without `nn.LayerNorm` a model learns only late in training where to attend.
 #
-# The next cell shows what your translators write for four test sentences, and where the last of them looks. *Predict*
-# for a long sentence which mistakes *none* will make.
+# The next cell shows what your translators write for four test sentences. The map shows where the last translator in
+# `live` looks in the third sentence. *Predict* which mistakes the translator with the slot *none* makes in a long
+# sentence.
 
 # %% tags=["nbval-ignore-output"]
 # my predictions: ...
@@ -596,8 +606,9 @@ if models:
 #
 # Two more experiments are recorded. In the first, the same parts were trained on Multi30k, real captions, for three
 # quarters of a pass and with one seed, which is not enough to tell *dot* from *additive*
-# ([11](11_bleu_comparison.ipynb) says why). In the second, three mistakes were trained on the invented text: *additive attention without tanh*, *inputs one ahead* (the decoder reads the very
-# word that it has to predict), and *padding not masked*.
+# ([11](11_bleu_comparison.ipynb) says why). In the second, models with three mistakes were trained on the invented
+# text: *additive attention without tanh*, *inputs one ahead* (the decoder reads the very word that it has to predict),
+# and *padding not masked*.
 #
 # *Predict:* which mistake has the lowest loss? Which one can you not see in BLEU?
 
@@ -623,14 +634,14 @@ terms = torch.tensor([[4.0, 4.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])  # losses, 2 
 print(f"mean of words {terms.sum() / 6:.1f}, mean of the sentences' means {(4 + 1) / 2:.1f}")
 
 # %% [markdown]
-# The lowest loss belongs to a model that cannot translate at all: it copies the answer that it is shown. Without tanh the
-# query cancels in (1), and additive attention is no better than a mean. A forgotten mask costs less than a change of
-# seed, so **training does not reveal it; a test must.**
+# The lowest loss belongs to a model that cannot translate at all: it copies the answer that it is shown. Without tanh
+# the query cancels in (1), and additive attention is no better than a mean. A forgotten mask lowers BLEU less than a
+# change of seed can, so **training does not reveal it; a test must.**
 #
 # ## Summary
 #
 # 1. Neither encoder nor slot nor loss (3) may see padding; the mask tells them what is real.
-# 2. A step and a sequence compute the same function; input feeding makes the loop over the steps necessary.
+# 2. `step` and `forward` give the same logits; because of input feeding, `forward` needs a loop over the steps.
 # 3. Without tanh an additive score (1) forgets its query; a bilinear score (2) needs no tanh, because it multiplies.
 # 4. Learning a few sentences by heart proves that the loop works, not that the model can translate.
 
@@ -639,15 +650,17 @@ print(f"mean of words {terms.sum() / 6:.1f}, mean of the sentences' means {(4 + 
 #
 # 1. Why does only the backward GRU need to know where a sentence ends?
 # 2. Why is a state a tuple with the batch first?
-# 3. What does *none* know about a long German sentence?
+# 3. What does a decoder with the slot *none* know about a long German sentence?
 # 4. Why can a loss near zero mean that the model is useless?
 # 5. Which mistakes does a batch of sentences of equal length hide?
 #
 # <details><summary>Answers</summary>
 #
-# 1. It starts at the end, in the padding; the forward GRU reaches padding last. 2. A search can then pick rows of every
-# tensor. 3. One vector, the encoder's last states. 4. The decoder may read the word that it predicts. 5. All mistakes
-# with padding and masks.
+# 1. It starts at the end, in the padding; the forward GRU reaches padding last.
+# 2. A search can then pick rows of every tensor.
+# 3. One vector, the encoder's last states.
+# 4. The decoder may read the word that it predicts.
+# 5. All mistakes with padding and masks.
 #
 # </details>
 #

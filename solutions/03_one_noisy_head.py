@@ -7,8 +7,8 @@
 #
 # After this notebook you can
 #
-# - **design** a query that gives the average although the keys are random and not known when it is chosen, and say how small
-#   the noise must be,
+# - **design** a query that gives the average although the keys are drawn at random after the query is chosen, and say how
+#   small the noise must be,
 # - **derive** the exact distribution of a weight when its key has a random length,
 # - **predict** how the output differs from one draw to the next, and measure it for a query of your own.
 
@@ -65,10 +65,13 @@ print(f"k_a points backwards in {np.mean(lengths < 0):.3f} of 20,000 draws")
 # ### 3.1
 #
 # **Given** orthonormal means and the first kind of noise with small $\nu$. **Find** a query, made from the means alone,
-# whose output is the average of the values of $a$ and $b$; you may adapt 2.2. The check adds up the differences of the
-# weights from one half on $a$ and $b$ and 0 elsewhere. The sum may reach 0.02 without noise, and 0.04 in 95% of draws whose
-# noise changes scores by 0.001. **Form:** `robust_query(means, a, b)`, returning $d$ numbers. And **in words**: what does
-# the noise do to the scores, and how small must $\nu$ be?
+# whose output is the average of the values of $a$ and $b$; you may adapt 2.2. **Form:** `robust_query(means, a, b)`,
+# returning $d$ numbers. And **in words**: what does the noise do to the scores, and how small must $\nu$ be?
+
+# %% [markdown]
+# What the check of 3.1 measures: the wanted weights are one half on $a$, one half on $b$ and 0 elsewhere. The check adds up
+# how far each weight is from its wanted value. Without noise this sum may be at most 0.02. With noise that changes each score
+# by about 0.001, the sum may be at most 0.04 in 95% of the draws.
 
 
 # %% answer="3.1"
@@ -100,11 +103,11 @@ check("3.1", robust_query)
 # %% [markdown]
 # ## How small is vanishingly small?
 #
-# Question 3.1 is often stated with "vanishingly small" noise. Small compared with what? Below, a query of length 10, 100 or
-# 1000 scores the same on the means of $a$ and $b$. The two keys are drawn 5,000 times around these means, and each panel shows
-# how the weight is divided: a share of 1 means that $a$ got all of it, a share of 0 that $b$ did. *Predict* which of the
-# three queries still gives the average at $\nu = 10^{-4}$. Then lower the noise (the slider shows its base-ten logarithm)
-# until all three do.
+# Question 3.1 is often stated with "vanishingly small" noise. Small compared with what? Below are three queries, of length
+# 10, 100 and 1000. Each has equal scores on the means of $a$ and $b$. The two keys are drawn 5,000 times around these
+# means, and each panel shows how the weight is divided: if the share is 1, all weight is on $a$; if it is 0, all weight is
+# on $b$. *Predict* which of the three queries still gives the average at $\nu = 10^{-4}$. Then lower the noise (the slider
+# shows its base-ten logarithm) until all three do.
 
 # %%
 # my prediction: ...
@@ -125,18 +128,18 @@ def draw(log_noise):
 plots.explore(draw, log_noise=(-8.0, -2.0, -4.0))
 
 # %% [markdown]
-# The same noise has three effects: with the short query the two weights stay almost equal; with the middle one the share takes
-# every value between 0 and 1; with the long one it is almost always near 0 or 1, like the toss of a coin. So noise is small or
-# large only in comparison with the query. Does your answer to 3.1 say how they compare?
+# The same noise has three effects: with the short query the two weights stay almost equal; with the middle one the share
+# takes every value between 0 and 1; with the long one it is almost always near 0 or 1, like the toss of a coin. So noise is
+# small or large only in comparison with the query. Does your answer to 3.1 compare the noise with the length of the query?
 
 # %% [markdown]
 # ### 3.2
 #
 # Now take the second kind of noise with $\nu \to 0$: $k_a = \ell\,\mu_a$, and every other key is *equal* to its mean.
-# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others. Since $s_a$ is the score on the
-# mean of $a$, the key $k_a$ itself scores $\ell s_a$. **Find** (i) the weight $w$ of $a$ as a function of $t$, $n$ and
-# $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$, as a straight line in $\ell$. **Form:** two derivations, `weight_of_a` and
-# `log_odds`; the first lines are given.
+# **Given** a query whose scores on the means are $s_a = s_b = t$ and $s_i = 0$ for all others. Since $s_a$ is the score on
+# the mean of $a$, the key $k_a$ itself scores $\ell s_a$. **Find** (i) the weight $w$ of $a$ as a function of $t$, $n$ and
+# $\ell$; (ii) its log-odds $\log\frac{w}{1-w}$, as a linear function of $\ell$. **Form:** two derivations, `weight_of_a`
+# and `log_odds`; the first lines are given.
 #
 # *Predict* the factor of $\ell$ in (ii); the last line of your derivation shows it.
 
@@ -296,8 +299,8 @@ if check("3.3", weight_cdf) and check("3.4", behaviour, robust_query):
     plots.explore(density, t=(0.5, 8.0, 5.0), n=(2, 40, 2))
 
 # %% [markdown]
-# With $n = 2$ the density has one maximum, at one half, up to $t = 2$; beyond that it has two, which move to the ends. More
-# keys lower the weight of $a$ at every length, so the maximum near 0 grows.
+# With $n = 2$ and $t$ up to 2 the density has one maximum, at one half. For a larger $t$ it has two maxima, and they move
+# towards 0 and 1 as $t$ grows. More keys lower the weight of $a$ at every length, so the maximum near 0 grows.
 #
 # **Pause.** This is a good place to stop for a break. For 3.5 you need to remember only that a gap of a few units
 # between two scores decides which key gets the weight.
@@ -356,10 +359,11 @@ display(score_a, score_b)
 check("3.5", score_a, score_b)
 
 # %% [markdown]
-# How does the output vary? **Find** the variance of the gap between the two scores. A draw is *decided* if $a$ or $b$ has more
-# than the share $w$ of the weight of both together, where $w \ge \frac12$. **Find** the share of decided draws. **Form:**
-# `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, with an error of at most 0.01. **In words**, below the
-# figure: what is the output on average over many draws, what is it in a single draw, and why do the two differ?
+# How does the output vary? **Find** the variance of the gap between the two scores. Add the weights of $a$ and $b$. A draw
+# is *decided* if one of the two keys has more than the share $w$ of this sum, where $w \ge \frac12$. **Find** the share of
+# decided draws. **Form:** `noisy_gap_variance(beta, t, d)` and `share_decided(beta, t, d, w)`, with an error of at most
+# 0.01. **In words**, below the figure: what is the output on average over many draws, what is it in a single draw, and why
+# do the two differ?
 #
 # *Predict* for the figure: in what share of the draws is the weight of $a$ between 0.4 and 0.6?
 
@@ -417,14 +421,15 @@ plots.histogram({"40,000 draws": weights[:, 0]}, xlabel="weight of a", limits=(0
 
 # %% [markdown]
 # The second line printed with the figure shows how rarely the weight of $a$ is near one half.
-#
+
+# %% [markdown]
 # ## Common mistakes
 #
-# Each of these statements is often made; the number printed for it refutes it.
+# Each of these statements is often made. The cell prints a number that refutes it.
 #
 # 1. "The longer key wins." A key of length $-1.5$ loses to a key of length 1.
-# 2. "The output follows the length of $k_a$." Beyond length 1 it soon stops moving.
-# 3. "The other keys do not count." At low tied scores they do.
+# 2. "The output follows the length of $k_a$." Once the length is above 1, the output soon stops moving.
+# 3. "The other keys do not count." If the tied scores are low, the other keys get much of the weight.
 # 4. "$\lambda_a$ must be much larger than $\lambda_b$." If the query is long, a difference of 5% is enough.
 # 5. "Keys that are scaled to length one (*QK-norm*) are safe." A key of negative length still points backwards.
 
@@ -442,10 +447,10 @@ print(f"5. the average in {np.mean(signs > 0.4):.3f} of the draws, those with a 
 # 1. The output is still the average if all keys are close to their means; how close they must be depends on the length of the
 #    query (3.1).
 # 2. If one key has a random length, the distribution of its weight has a closed form (3.3).
-# 3. Whether the output varies from draw to draw depends on the score that the two tied means share (3.4).
+# 3. How much the output varies from draw to draw depends on the common score of the two tied means (3.4).
 #
 # **Without notes:** What happens to a tie between noisy keys when the query grows? At which $t$ does the density change its
-# shape? When is "right on average" not enough?
+# shape, if $n = 2$? When is "right on average" not enough?
 
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>

@@ -9,7 +9,7 @@
 #
 # - **design** two queries whose outputs average to the mean of two values, even when a key is noisy,
 # - **predict** in how many draws such a design still fails,
-# - **derive** how much smaller the variance of the output is than with one head.
+# - **derive** how much smaller the variance of the output is with two heads than with one head.
 
 # %%
 from math import erf, sqrt
@@ -47,15 +47,16 @@ plots.bars(groups, title="weights of two heads, and of their average")
 
 # %% [markdown]
 # For each key the bar of the output is halfway between the bars of the two heads. A single head can have these weights too,
-# if its scores are the logarithms of the weights. So two heads are useful not because they can reach other weights, but
-# because noise affects them differently.
+# if its scores are the logarithms of the weights. So two heads cannot reach more weights than one head. They are useful for
+# another reason: noise affects them differently.
 
 # %% [markdown]
 # ### 4.1
 #
 # **Given** orthonormal means, and keys so close to them that you may take $k_i = \mu_i$; there are between 2 and 100 keys.
-# **Find** two queries for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight in the wrong place. **Form:**
-# `two_head_queries(means, a, b)`, returning `(q1, q2)`.
+# **Find** two queries for which $c$ is $\frac12(v_a + v_b)$, with at most 1% of the weight in the wrong place. (Add up what
+# $a$ and $b$ lack of one half each: this weight is in the wrong place.) **Form:** `two_head_queries(means, a, b)`,
+# returning `(q1, q2)`.
 #
 # *Predict:* how many essentially different pairs of weights $\alpha^{(1)}, \alpha^{(2)}$ are solutions: one, two, or more?
 
@@ -106,9 +107,10 @@ print(f"ℓ < 0 in {(ell < 0).mean():.4f} of 20,000 draws; its probability is {e
 # ### 4.2
 #
 # **Given** $k_a = \ell\mu_a$ as above, and all other keys at their means, apart from a very small noise. **Design** the two
-# queries so that the output stays near the average in at least 85% of the draws with $\ell > 0$. A draw counts as a success if
-# the averaged weights differ from one half on $a$, one half on $b$ and 0 elsewhere by less than 0.1, all differences added up. **Form:** the
-# same `two_head_queries(means, a, b)`, which is given the means only.
+# queries so that the output stays near the average in at least 85% of the draws with $\ell > 0$. The wanted weights are one
+# half on $a$, one half on $b$ and 0 elsewhere. A draw is a success if the differences between the averaged weights and the
+# wanted weights add up to less than 0.1. **Form:** the same `two_head_queries(means, a, b)`; the function gets only the
+# means, not the keys.
 #
 # *Predict:* does every pair that is right in 4.1 pass here too?
 
@@ -126,9 +128,9 @@ check("4.2", two_head_queries)
 # %% [markdown]
 # Not every pair passes: two *equal* queries that tie $a$ and $b$ above all others are right in 4.1 and fail here, as a
 # single head does. (Two equal queries that score 0 on $a$ and on $b$, and far below 0 on all others, do pass: $\ell$ then
-# multiplies 0.) The next two cells draw the outputs of that single head, which scores $t = 20$ on the means of $a$ and $b$
-# and 0 on all others. The outputs of your own pair are drawn as well once 4.1 is right, with each query scaled to length 20.
-# *Predict* where in the plane the outputs of both lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$.
+# multiplies 0.) The next two cells draw the outputs of a single head that scores $t = 20$ on the means of $a$ and $b$ and 0
+# on all others. Once 4.1 is right, they also draw the outputs of your own pair, with each query scaled to length 20.
+# *Predict* where in the plane the outputs of the single head and of your pair lie, if $v_a = (-2, 0)$ and $v_b = (2, 0)$.
 
 
 # %%
@@ -218,9 +220,9 @@ plots.explore(draw, t=(1.0, 60.0, 20.0), variance=(0.0, 1.0, 0.5))
 #
 # **Given** that now *every* key $k_i = \lambda_i\mu_i$ has its own random length $\lambda_i \sim \mathcal N(1, \frac14)$,
 # and that scores are **divided by $\sqrt d$**. **Find** two queries with $c \approx \frac12(v_a + v_b)$. When all lengths
-# are 1, at most 1% of the weight may be in the wrong place; in at least 85% of the draws with $\lambda_a, \lambda_b > 0$ it
-# may be at most 5%. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. If your queries fail in the
-# random draws, the check tries them once more, ten times as long.
+# are 1, at most 1% of the weight may be in the wrong place. In at least 85% of the draws with $\lambda_a, \lambda_b > 0$,
+# this share may be at most 5%. **Form:** `scaled_two_head_queries(means, a, b)`, returning `(q1, q2)`. If your queries fail
+# in the random draws, the check tries them once more, ten times as long.
 #
 # *Predict:* now the *other* keys can change their sign, too. Do you need another design than in 4.2, or only other lengths?
 
@@ -263,28 +265,30 @@ label = {"xlabel": "variance of the lengths", "ylabel": "share of good draws"}
 plots.curves(variances, series, log="x", **label)
 
 # %% [markdown]
-# This figure counts all draws, also those with negative lengths. The single head, which scores 30 on both keys, fails as soon
-# as the lengths differ by a few per cent, because two random lengths are hardly ever equal. (Some published solutions claim
-# that one head still gives the average here.) The third curve belongs to heads that score 0 on one key and $-30$ on all
-# others. They lose more draws at larger variances: if the length of any *other* key is negative, that key scores high and gets
-# all the weight.
+# This figure counts all draws, also those with negative lengths. The single head, which scores 30 on both keys, fails as
+# soon as the lengths differ by a few per cent, because two random lengths are hardly ever equal. (Some published solutions
+# claim that one head still gives the average here.) The third curve belongs to heads that score 0 on one key and $-30$ on
+# all others. They fail in more draws at larger variances: if the length of any *other* key is negative, that key scores
+# high and gets all the weight.
 
 # %% [markdown]
 # ### 4.5
 #
-# **Given** orthonormal values, a length $\ell \sim \mathcal N(1, \beta)$, and very long queries. One head returns $v_a$ or $v_b$
-# with probability $\frac12$ each. In a pair, one head is constant; the other returns $v_a$ if $\ell > 0$, that is, with
-# probability $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$, and otherwise the mean of the $n - 1$ other values.
-# **Find** the ratio of the variance of $c$ with two heads to that with one. **Form:** a derivation `ratio` from the given first
-# line to a form in $n$ and $\beta$ in which erf occurs once; $P$ is a symbol, and its value is given.
+# **Given** orthonormal values, a length $\ell \sim \mathcal N(1, \beta)$, and very long queries. One head returns $v_a$ or
+# $v_b$ with probability $\frac12$ each. In a pair with one query for each key, one head always returns $v_b$. The other
+# head returns $v_a$ if $\ell > 0$, and the mean of the $n - 1$ other values if $\ell < 0$. The probability of $\ell > 0$ is
+# $P = \frac12\big(1 + \text{erf}\frac1{\sqrt{2\beta}}\big)$. **Find** the variance of $c$ with two heads, divided by the
+# variance of $c$ with one head. **Form:** a derivation `ratio`. Its first line and the value of the symbol $P$ are given.
+# Its last line contains only $n$ and $\beta$, and erf occurs there once.
 
 # %% [markdown]
 # Where the first line comes from: the variance of a random vector is its mean squared distance from its mean. If a vector
-# takes one of two values with probabilities $P$ and $1 - P$, this is $P(1-P)^2 + (1-P)P^2$ times the squared distance of the
-# two values. For one head $P = \frac12$, so its variance is $\frac14$ of the squared distance $\lVert v_a - v_b\rVert^2$,
-# which is 2. In a pair the two values are $v_a$ and the mean of $n - 1$ other values, which is orthogonal to $v_a$ and has
-# the squared length $\frac1{n-1}$; so by Pythagoras their squared distance is $1 + \frac1{n-1} = \frac n{n-1}$. The
-# constant head adds no variance. The other enters $c$ with the factor $\frac12$, so a quarter of its variance remains.
+# takes one of two values with probabilities $P$ and $1 - P$, this is $P(1-P)^2 + (1-P)P^2$ times the squared distance of
+# the two values. For one head $P = \frac12$, so its variance is $\frac14$ of the squared distance
+# $\lVert v_a - v_b\rVert^2$, which is 2. In a pair the two values are $v_a$ and the mean of $n - 1$ other values, which is
+# orthogonal to $v_a$ and has the squared length $\frac1{n-1}$; so by Pythagoras their squared distance is
+# $1 + \frac1{n-1} = \frac n{n-1}$. The head that always returns $v_b$ adds no variance. The other head enters $c$ with the
+# factor $\frac12$, so a quarter of its variance remains.
 
 # %% answer="4.5"
 n_ = sp.Symbol("n", integer=True, positive=True)
@@ -333,17 +337,19 @@ for t in (10, 20, 40, 80):
     print(f"t = {t}: misses among the draws with ℓ > 0:", ", ".join(misses))
 
 # %% [markdown]
-# A single head misses the average almost always, and longer queries make it worse. With one query for each key, queries
-# twice as long miss it about half as often; other pairs that pass 4.2 may never miss it once they are long enough.
+# A single head misses the average almost always, and longer queries make it worse. A pair with one query for each key
+# misses the average about half as often if its queries are twice as long. Other pairs that pass 4.2 may never miss it once
+# they are long enough.
 
 # %% [markdown]
 # ## Common mistakes
 #
 # - "The fluctuations of the two heads partly cancel in the average." Two heads that fluctuate *independently* would have half
 #   the variance of one. The next cell prints the variance of your pair.
-# - "A longer $k_a$ moves the output towards $v_a$." It moves only the single head.
-# - "A copying head gives its key weight one, whatever the key's length." The cell's last line uses the query of notebook 01
-#   ($t = 20$, eight keys): a copied key of length $\lambda$ has the score $20\lambda/\sqrt{64}$.
+# - "A longer $k_a$ moves the output towards $v_a$." A longer $k_a$ moves only the output of the single head.
+# - "A copying head gives its key weight one, whatever the key's length." The last line of the cell uses the query of
+#   notebook 01 with $t = 20$, $d = 64$ and eight keys: a copied key of length $\lambda$ has the score
+#   $20\lambda/\sqrt{64}$.
 
 # %%
 one = 20 * designs["one head"]
@@ -384,7 +390,8 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 # ## Summary
 #
 # 1. Averaging the outputs of two heads averages their weights (1); many pairs of weights have the average that 4.1 asks for.
-# 2. Noise that breaks a *tie* hardly changes a head in which one key has a *lead*; averaging itself cancels nothing.
+# 2. Noise that breaks a *tie* hardly changes a head in which one key has a *lead*. This lead makes the output stable; the
+#    averaging alone does not.
 # 3. With one query for each key, the share of draws that fail falls like $1/t$, except for the draws in which the key points
 #    backwards.
 
@@ -400,10 +407,12 @@ print(f"within 0.05 of one half in {(np.abs(double - 0.5) < 0.05).mean():.3f} of
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
-# 1. The output is linear in the weights. 2. Every pair whose average is one half on $a$ and on $b$; 4.2 accepts those of
-# them whose weights hardly change with $\ell$: in each head one key has a clear lead, or $a$ scores 0. 3. At one half. 4.
-# Those with $\ell < 0$, almost 8% of all draws, if one head looks at $a$ and the other at $b$. 5. Half of the variance of a
-# single head.
+# 1. The output is linear in the weights.
+# 2. Every pair whose average is one half on $a$ and on $b$; 4.2 accepts those of them whose weights hardly change with
+#    $\ell$: in each head one key has a clear lead, or $a$ scores 0.
+# 3. At one half.
+# 4. Those with $\ell < 0$, almost 8% of all draws, if one head looks at $a$ and the other at $b$.
+# 5. Half of the variance of a single head.
 #
 # </details>
 

@@ -170,10 +170,10 @@ for added in (None, "d"):
 # $c_1 \to u_b - u_c$ as $\rho$ grows. **Form:** `projections(u_a, u_b, u_c, u_d)`, returning `(K, Q, V)`, each $(d, d)$,
 # where $d \ge 4$ and the $u$'s point in any four orthogonal directions.
 #
-# Only $c_1$ and $c_2$ are measured, to 1% of $\rho$, at $\rho = 10$ and $20$. Find first a $V$ that
-# makes two of the values equal to the two wanted outputs; then decide which token should attend to which.
+# The check measures only $c_1$ and $c_2$, at $\rho = 10$ and $20$. Each may miss its limit by 1% of $\rho$. First find a
+# $V$ that makes two of the values equal to the wanted outputs; then decide which token should attend to which.
 #
-# *Predict:* from which $\rho$ on does token 2 give nine tenths of its weight to one token? The slider below shows the answer.
+# *Predict:* at which $\rho$ does token 2 give nine tenths of its weight to one token? The slider shows the answer.
 
 
 # %% answer="5.3"
@@ -222,17 +222,19 @@ if check("5.3", projections):
 # %% [markdown]
 # ### 5.4
 #
-# **Given** a design for 5.3 in which one token has the value $u_b$, another the value $u_b - u_c$ and the last the value zero, and
-# in which queries 1 and 2 score $\rho^2$ on the token that they should attend to and 0 on the two others. Then the large weight
-# is `near` $= e^{\rho^2}/(e^{\rho^2} + 2)$, and the other two are `far` $= 1/(e^{\rho^2} + 2)$. **Find** the distance of $c_2$
-# from $u_b$ and that of $c_1$ from $u_b - u_c$ in closed form. **Form:** two derivations, `error_2` and `error_1`, each from the
-# given distance to a form in which $\rho$ occurs twice. One line is enough here.
+# **Given** a design for 5.3 in which one token has the value $u_b$, another the value $u_b - u_c$ and the last the value
+# zero, and in which queries 1 and 2 score $\rho^2$ on the token that they should attend to and 0 on the two others. Then
+# the large weight is `near` $= e^{\rho^2}/(e^{\rho^2} + 2)$, and the other two are `far` $= 1/(e^{\rho^2} + 2)$. **Find**
+# the distance of $c_2$ from $u_b$ and that of $c_1$ from $u_b - u_c$ in closed form. **Form:** two derivations, `error_2`
+# and `error_1`, each from the given distance to a form in which $\rho$ occurs twice. One line of your own is enough for
+# each.
 
 # %% [markdown]
 # Where the given distances come from: in $c_2 = \text{near}\, u_b + \text{far}\,(u_b - u_c) + \text{far}\cdot 0$ the
 # coefficient of $u_b$ is near + far where it should be 1, and that of $u_c$ is −far where it should be 0. Likewise
-# $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ is wrong by far + near − 1 along $u_b$ and by 1 − near along $u_c$. The
-# $u$'s are orthogonal and have length $\rho$, so the distance is $\rho$ times the root of the sum of squares.
+# $c_1 = \text{near}\,(u_b - u_c) + \text{far}\, u_b$ is wrong by far + near − 1 along $u_b$ and by 1 − near along $u_c$.
+# The $u$'s are orthogonal and have length $\rho$, so the distance is $\rho$ times the root of the sum of the squares of
+# these two numbers.
 
 # %% answer="5.4"
 rho = sp.Symbol("rho", positive=True)
@@ -274,12 +276,12 @@ if check("5.4", error_2, error_1):
 # %% [markdown]
 # ### 5.5
 #
-# In 5.3 you know both outputs before you choose $V$, and a suitable $V$ gives them for nearly all $K$ and $Q$. Here the contents
-# are not known in advance.
+# In 5.3 you know both outputs before you choose the matrices. You may then choose nearly any $K$ and $Q$, and there is a
+# $V$ that gives these outputs. Here the contents are not known in advance.
 #
 # **Given** $x_1 = u_d + y$, $x_2 = u_a$, $x_3 = u_c + z$, where $y$ and $z$ are any vectors of a subspace orthogonal to the
-# $u$'s; the columns of the array `content` are an orthonormal basis of it. **Design** matrices with $c_2 \to y$ and
-# $c_1 \to z$ for **all** $y, z$. **Form:** `routing_projections(u_a, u_c, u_d, content)`, returning `(K, Q, V)`.
+# $u$'s. The columns of the array `content` are an orthonormal basis of this subspace. **Design** matrices with $c_2 \to y$
+# and $c_1 \to z$ for **all** $y, z$. **Form:** `routing_projections(u_a, u_c, u_d, content)`, returning `(K, Q, V)`.
 #
 # *Predict:* can a suitable $V$ still give these outputs if every token attends to itself?
 
@@ -317,10 +319,10 @@ found["-what is wanted"] = carried
 plots.curves(carried, found, xlabel="content of x₁", ylabel="content of c₂")
 
 # %% [markdown]
-# A token that attends only to itself returns the same output whatever the others carry: the line is flat. With your
-# projections the output is what token 1 carries. No $V$ can change the flat line, because the content of token 1 never reaches
-# token 2. Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*. The scores depend
-# on $K$ and $Q$ only through one product, since $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$.
+# If every token attends only to itself, the content of $c_2$ does not depend on the content of token 1: the line is flat.
+# No $V$ can change this, because the content of token 1 never reaches token 2. With your projections the content of $c_2$
+# is what token 1 carries. Equation (1) allows a division of labour: $K$ and $Q$ read *addresses*, and $V$ reads *contents*.
+# The scores depend on $K$ and $Q$ only through one product, since $k_j^\top q_i = x_j^\top (K^\top Q)\, x_i$.
 
 # %% [markdown] only="solution"
 # ## How far a $V$ alone can go
@@ -390,19 +392,22 @@ plots.attention_map(found.weights, found.english, found.german, title="recorded"
 # %% [markdown]
 # ## Without notes
 #
-# 1. Why can no weights at all turn $x_1, x_2, x_3$ into $u_b$?
+# 1. Why is no mixture of $x_1, x_2, x_3$ equal to $u_b$, whatever the weights are?
 # 2. What does $uv^\top$ do to $v$, and to a vector orthogonal to $v$?
 # 3. Which product of matrices decides the scores, and can different pairs $K, Q$ have the same product?
 # 4. Why must the differences of the scores grow with $\rho$ in 5.3?
-# 5. What must respond to the contents in 5.5, $V$ or the product $K^\top Q$, and what must not?
+# 5. One of $V$ and the product $K^\top Q$ must respond to the contents in 5.5, and the other must not. Which is which?
 
 # %% [markdown]
 # <details><summary>Short answers to these questions</summary>
 #
-# 1. A mixture holds as much of $u_b$ as of $u_c$ and $u_d$ together, since $x_1$ and $x_3$ do. 2. It gives $u\,|v|^2$, and zero.
-# 3. $K^\top Q$; yes, many pairs have the same product. 4. The distance from the target is $\rho$ times a weight that is left
-# over, and only a growing difference makes this product small. 5. $V$ must respond to the contents. $K^\top Q$ must not: no score
-# may depend on a content.
+# 1. In each token the coefficient of $u_b$ is the sum of those of $u_c$ and $u_d$, so the same is true of every mixture; it
+#    is not true of $u_b$.
+# 2. It gives $u\,|v|^2$, and zero.
+# 3. $K^\top Q$; yes, many pairs have the same product.
+# 4. The distance from the target is $\rho$ times a weight that is left over, and only a growing difference makes this
+#    product small.
+# 5. $V$ must respond to the contents. $K^\top Q$ must not: no score may depend on a content.
 #
 # </details>
 

@@ -422,7 +422,7 @@ QUESTIONS = (
         parts=(Part("derive", ("error_2", "error_1"), errors_are_exact, points=1),),
         covers=("000 e.ii",),
         hints=(
-            "The three weights sum to one: near and two far. What does that make of each bracket?",
+            "The three weights, one `near` and two `far`, sum to one. What does each bracket become?",
             "Every term under the root, `sp.sqrt(...)`, is then a multiple of the same square. How many are "
             "there? `near` and `far` may stand in your lines.",
         ),

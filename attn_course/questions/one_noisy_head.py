@@ -428,8 +428,8 @@ QUESTIONS = (
             "If there were no noise at all, which question of 02 would this be?",
             "A score is linear in its key. Which variance does a score get from noise of variance nu "
             "in the key?",
-            "In words: compare the noise of one score with the lead over the other keys, and "
-            "that of the gap with 1.",
+            "In words: compare the noise of one score with the lead over the other keys. Then compare the "
+            "noise of the gap between a and b with 1.",
         ),
     ),
     Question(
