@@ -399,7 +399,8 @@ print(multi_head_task.table(found))
 # $$\begin{aligned} &\big[\text{first(dog)} + \text{second(cat)} + \text{rest}\big] + \big[\text{first(dogs)} + \text{second(cats)} +
 # \text{rest}\big] \\ = {} &\big[\text{first(dog)} + \text{second(cats)} + \text{rest}\big] + \big[\text{first(dogs)} +
 # \text{second(cat)} + \text{rest}\big]. \end{aligned} \qquad \text{(2)}$$
-#
+
+# %% [markdown]
 # Each bracket belongs to one sentence, and the model answers *different* if the bracket is positive. Both brackets of
 # the first line should be negative and both of the second positive, but the two lines are equal. So at least one of
 # the four answers is wrong: **one head gets at most 75% right, at any width, after any training.**
