@@ -4,7 +4,7 @@
 #
 # > Every part of a German-English translator, written by you in plain PyTorch. Training then shows what attention adds.
 #
-# *106 min, 8 questions, 12.5 points, needs 06; a pause is marked in the middle*
+# *115 min, 8 questions, 12.5 points, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #
@@ -147,7 +147,7 @@ for (name, groups), ax in zip(batches.items(), plots.panels(2, height=3), strict
 #
 # ### 9.2 The encoder
 #
-# *code · 3 points · 13 min*
+# *code · 3 points · 17 min*
 #
 # **Given** ids (B, S) and mask (B, S). **Write** an embedding and a GRU in each direction, each with half of the
 # width; the joined states, normalised by `nn.LayerNorm`, are the **memory** (B, S, D). The last states of *both*
@@ -327,7 +327,7 @@ for (name, series), ax in zip(lines.items(), plots.panels(2, height=3), strict=T
 #
 # ### 9.5 The decoder
 #
-# *code · 4 points · 17 min*
+# *code · 4 points · 22 min*
 #
 # One **step** joins the embedded last word with a vector from the step before (**input feeding**) and calls
 # `nn.GRUCell` once. The new hidden state, normalised, is the query to the slot. Hidden state and context go through

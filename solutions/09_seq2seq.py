@@ -3,7 +3,7 @@
 #
 # > Every part of a German-English translator, written by you in plain PyTorch. Training then shows what attention adds.
 #
-# *106 min, needs 06; a pause is marked in the middle*
+# *115 min, needs 06; a pause is marked in the middle*
 #
 # After this notebook you can
 #

@@ -578,7 +578,7 @@ QUESTIONS = (
     Question(
         id="9.2",
         title="The encoder",
-        minutes=13,
+        minutes=17,
         parts=(Part("code", ("Encoder",), encoder_reads_both_ways, points=3),),
         seconds=20.0,
         hints=(
@@ -626,7 +626,7 @@ QUESTIONS = (
     Question(
         id="9.5",
         title="The decoder",
-        minutes=17,
+        minutes=22,
         parts=(Part("code", ("Decoder",), decoder_steps_are_the_sequence, points=4),),
         seconds=20.0,
         covers=("003 2",),
