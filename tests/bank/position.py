@@ -560,7 +560,7 @@ WRONG["12.6"] = {
     "too short": (back("40", "3"), "a longer query makes it sharper"),
     "too short, by chance with little in the pair that turns fastest": (
         back("ones(d)", "random.default_rng(0).normal(size=d)", "40", "360"),
-        "a longer query makes it sharper",
+        "right token, weight",
     ),
     "not turned": (queries("40 * k"), "it looks 0 back, where"),
     "turned the other way": (back("-r", "r"), "ahead, which the mask hides"),

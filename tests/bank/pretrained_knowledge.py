@@ -88,7 +88,7 @@ WRONG["8.1"] = {
             "kept = document[: int(rng.integers(4, longest + 1))]",
             "kept = document[: int(rng.integers(4, longest + 1))].rstrip()",
         ),
-        "at least 4 characters stay",
+        "4 characters stay.",
     ),
     "fails on short documents": (
         size("int(rng.integers(1, 2 * (n // 4)))"),

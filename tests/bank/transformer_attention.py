@@ -740,7 +740,7 @@ WRONG["6.6"] = {
         "stopped with RuntimeError",
     ),
     "keys of the first call of a shape": (WithFirstKeys, "of an earlier call again"),
-    "every third call differs": (WithEveryThird, "of an earlier call again"),
+    "every third call differs": (WithEveryThird, "weights or a mask of an earlier call"),
     "a cache of earlier calls": (
         WithCache,
         "keys, weights or a mask of an earlier call again; the",
