@@ -334,9 +334,9 @@ check("1.6", copy_sharpness)
 
 # %%
 if check("1.6", copy_sharpness):
-    for size, width in ((100, 16), (10_000, 16), (100, 64)):
+    for size, width in ((100, 10_000), (10_000, 10_000), (100, 40_000)):
         length = np.ravel(copy_sharpness(size, width, 0.01))[0]
-        print(f"{size:6,} keys, d = {width}: t = {length:5.1f}")
+        print(f"{size:6,} keys, d = {width:,}: t = {length:7,.1f}")
 
 # %% [markdown]
 # Four times the width $d$ doubles the length that a copying query needs, because every score is divided by $\sqrt d$. Notebook

@@ -306,17 +306,17 @@ check("2.5", average_sharpness)
 # %%
 if check("2.5", average_sharpness):
     for size in (10, 100, 1000):
-        plain, divided = (average_sharpness(size, 64, 0.01, scaled) for scaled in (False, True))
+        plain, divided = (average_sharpness(size, 1024, 0.01, scaled) for scaled in (False, True))
         low, high = np.ravel(plain)[0], np.ravel(divided)[0]
-        print(f"{size:5} keys, d = 64: t = {low:5.2f}, and {high:5.2f} if scores are divided by 8")
+        print(f"{size:5} keys, d = 1024: t = {low:5.2f}; scores divided by 32: {high:6.2f}")
 heights = np.linspace(0, 15, 1501)
 left = softmax(np.c_[heights, np.zeros((1501, 9))])[:, 1:].sum(-1)  # one key at height t, nine at 0
 print(f"a single value of 10 needs t = {heights[np.argmax(left <= 0.01)]:.2f}")
 
 # %% [markdown]
 # Ten times as many keys always need about the same additional height, the logarithm of ten. A moderately large $t$ is
-# therefore enough for very many keys. If scores are divided by $\sqrt d$, the same query is too short: at $d = 64$ it must
-# be eight times as long.
+# therefore enough for very many keys. If scores are divided by $\sqrt d$, the same query is too short: at $d = 1024$ it must
+# be 32 times as long.
 #
 # **Attention is kernel smoothing.** If keys have length one, then $\lVert k_i - k_0\rVert^2 = 2 - 2\,k_i^\top k_0$. The
 # weights of the query $t\,k_0$ are therefore proportional to $e^{-t\lVert k_i - k_0\rVert^2/2}$, a bell curve of the distance.

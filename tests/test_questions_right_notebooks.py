@@ -50,7 +50,7 @@ def run_with(name, answers):
         space |= answers.get(marker, {}) | answers.get(f"{marker} code", {})
 
 
-@pytest.mark.parametrize("name", ["14_induction", "15_decoding"])
+@pytest.mark.parametrize("name", ["01_copying", "02_average_of_two", "14_induction", "15_decoding"])
 def test_a_notebook_runs_with_every_right_answer(name):
     right = right_answers(name)
     for turn in range(max(map(len, right.values()))):
