@@ -102,6 +102,7 @@ def test_still_figures_follow_the_theme_of_the_lab(lab):
     brightness = [sum(map(int, re.findall(r"\d+", code)[:3])) for code in (light[1], lab.run(text))]
     assert brightness[0] < 200 < 600 < brightness[1]
     lab.run(CHANGE_THEME.format("JupyterLab Light"))
+    lab.wait(f"document.body.dataset.jpThemeLight === 'true' && {colour} === '{light[0]}'")
 
 
 def test_arrow_keys_move_the_plane_and_not_the_cells(lab):
@@ -121,9 +122,10 @@ def test_the_frames_for_later_are_not_seen_beside_sliders_that_a_kernel_moves(la
 
 def test_a_slider_moves_its_picture_at_every_key_press(lab):
     lab.run(STOPWATCH)
-    lab.run("document.querySelector('.noUi-handle').focus()")
+    handle = "document.querySelector('.noUi-handle')"
     label = "document.querySelector('.widget-html .attn-frame').getAttribute('aria-label')"
     for step in range(1, 11):
+        lab.wait(f"({handle}.focus(), document.activeElement === {handle})")
         lab.press("ArrowRight")
         lab.wait(f"window.spent.length >= {step} && {label}.includes('t = {0.5 + step / 100:g}”')")
     assert lab.run("document.querySelector('.noUi-base').getBoundingClientRect().width") > 300
